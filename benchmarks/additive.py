@@ -36,7 +36,7 @@ from threadpoolctl import threadpool_limits
 
 import mipfs
 from mipfs import AdditiveFGMClassifier, FGMClassifier, PolynomialFGMClassifier, atoms
-from mipfs.report.charts import Curve, Lines
+from mipfs.report.charts import Curve, LineChart
 
 Array = npt.NDArray[np.float64]
 Scores = Callable[[Array], Array]
@@ -199,7 +199,7 @@ def picture(lines: dict[str, dict[str, Any]]) -> None:
                 for method, role in zip(METHODS, ("first", "second", "third"), strict=True)
             ]
             title = f"{what}, keep = {keep}"
-            charts.append(Lines(title, known, drawn, x_label="features at most", y_label="error, %"))
+            charts.append(LineChart(title, known, drawn, x_label="features at most", y_label="error, %"))
     write(PICTURE, *charts)
 
 

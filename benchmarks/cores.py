@@ -36,9 +36,9 @@ from typing import Any, Literal
 import mipfs
 from mipfs import Instance, Problem
 from mipfs.drivers.executor import Executor, Threads
-from mipfs.drivers.tree import Tree
+from mipfs.drivers.tree import SearchTree
 from mipfs.generators import aytug_one
-from mipfs.inner.unit import Explored, Unit
+from mipfs.inner.unit import NodeUnit, UnitResult
 from mipfs.settings import BranchSettings, TreeSettings
 
 
@@ -99,13 +99,13 @@ class Recorder(Threads):
 
     def __init__(self) -> None:
         super().__init__(1)
-        self.kept = list[tuple[float, Explored]]()
+        self.kept = list[tuple[float, UnitResult]]()
 
-    def submit(self, unit: Unit, seconds: float | None) -> Future[Explored]:
+    def submit(self, unit: NodeUnit, seconds: float | None) -> Future[UnitResult]:
         """Explore a unit, and keep it: one thread does one after the other."""
         return self._pool.submit(self._timed, unit)
 
-    def _timed(self, unit: Unit) -> Explored:
+    def _timed(self, unit: NodeUnit) -> UnitResult:
         begun = time.thread_time()
         found = self._relaxation.explore_unit(unit)
         self.kept.append((time.thread_time() - begun, found))
@@ -115,25 +115,25 @@ class Recorder(Threads):
 class Sleepers(Executor):
     """Workers that sleep as long as a unit took, and hand back what came of it."""
 
-    def __init__(self, kept: list[tuple[float, Explored]], workers: int) -> None:
+    def __init__(self, kept: list[tuple[float, UnitResult]], workers: int) -> None:
         self._kept = iter(kept)
         self._workers = workers
         self.begun = self.ended = 0.0
 
-    def open(self, tree: Tree) -> None:
+    def open(self, tree: SearchTree) -> None:
         """Let them come."""
         self._pool = ThreadPoolExecutor(self._workers)
         self.begun = time.perf_counter()
 
-    def submit(self, unit: Unit, seconds: float | None) -> Future[Explored]:
+    def submit(self, unit: NodeUnit, seconds: float | None) -> Future[UnitResult]:
         """Let the next one sleep."""
         return self._pool.submit(_slept, *next(self._kept))
 
-    def result(self, handle: Future[Explored], seconds: float) -> Explored | None:
+    def result(self, handle: Future[UnitResult], seconds: float) -> UnitResult | None:
         """What was kept."""
         return handle.result()
 
-    def withdraw(self, handle: Future[Explored]) -> Explored | None:
+    def withdraw(self, handle: Future[UnitResult]) -> UnitResult | None:
         """Wait for it."""
         return handle.result()
 
@@ -143,7 +143,7 @@ class Sleepers(Executor):
         self._pool.shutdown()
 
 
-def _slept(seconds: float, found: Explored) -> Explored:
+def _slept(seconds: float, found: UnitResult) -> UnitResult:
     time.sleep(seconds)
     return found
 
@@ -241,21 +241,21 @@ class Computed(Threads):
         super().__init__(1)
         self.clocks = Clocks(widths)
 
-    def open(self, tree: Tree) -> None:
+    def open(self, tree: SearchTree) -> None:
         """The clocks begin."""
         super().open(tree)
         self.clocks.unread()
 
-    def submit(self, unit: Unit, seconds: float | None) -> Any:
+    def submit(self, unit: NodeUnit, seconds: float | None) -> Any:
         """Hand a unit out."""
         return self.clocks.handed_out(self._pool.submit(self._timed, unit))
 
-    def _timed(self, unit: Unit) -> tuple[float, Explored]:
+    def _timed(self, unit: NodeUnit) -> tuple[float, UnitResult]:
         begun = time.thread_time()
         found = self._relaxation.explore_unit(unit)
         return time.thread_time() - begun, found
 
-    def result(self, handle: Any, seconds: float) -> Explored | None:
+    def result(self, handle: Any, seconds: float) -> UnitResult | None:
         """What came of it."""
         self.clocks.read()
         for job in self.clocks.jobs:
@@ -265,10 +265,10 @@ class Computed(Threads):
                 break
         self.clocks.unread()
         self.clocks.wait(handle, "units")
-        found: Explored = handle.future.result()[1]
+        found: UnitResult = handle.future.result()[1]
         return found
 
-    def withdraw(self, handle: Any) -> Explored | None:
+    def withdraw(self, handle: Any) -> UnitResult | None:
         """Wait for it."""
         return self.result(handle, 0.0)
 

@@ -17,7 +17,7 @@ from distributed import Client
 from scipy import sparse
 
 from mipfs.atoms.features import Features
-from mipfs.atoms.parts import Here
+from mipfs.atoms.parts import LocalParts
 from mipfs.atoms.spread import Spread
 from mipfs.atoms.top import search_of
 from mipfs.data.instance import Instance
@@ -52,7 +52,7 @@ def main() -> None:
     print(f"{data!r}, {X.nnz:,} stored numbers, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     v = np.random.default_rng(1).normal(size=data.n_samples)
     search = search_of(features)
-    assert isinstance(search, Here)
+    assert isinstance(search, LocalParts)
     for part in search.parts:
         part.threads = 1
     search.best(v, 10)

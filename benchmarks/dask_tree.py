@@ -33,8 +33,8 @@ from distributed import Client, LocalCluster
 import mipfs
 from mipfs.data.instance import Instance
 from mipfs.drivers import workers
-from mipfs.drivers.tree import Tree
-from mipfs.inner.unit import Explored, Unit
+from mipfs.drivers.tree import SearchTree
+from mipfs.inner.unit import NodeUnit, UnitResult
 from mipfs.result.result import Result
 
 BEGINNING = 200
@@ -107,29 +107,29 @@ class Kept:
     path: str
     places: list[tuple[float, int, int]]
 
-    def explore(self, asked: tuple[int, Unit], seconds: float | None, stop: Any = None) -> Explored:
+    def explore(self, asked: tuple[int, NodeUnit], seconds: float | None, stop: Any = None) -> UnitResult:
         """Sleep."""
         took, begin, end = self.places[asked[0]]
         time.sleep(took)
         with open(self.path, "rb") as file:
             file.seek(begin)
-            return Explored(*pickle.loads(file.read(end - begin)))
+            return UnitResult(*pickle.loads(file.read(end - begin)))
 
 
-class Replaying(workers.Workers):
+class Replaying(workers.DaskExecutor):
     """The workers of a client, which sleep."""
 
     def __init__(self, client: Client, kept: Kept) -> None:
         super().__init__(client)
         self._kept = kept
 
-    def open(self, tree: Tree) -> None:
+    def open(self, tree: SearchTree) -> None:
         """As for a run."""
         super().open(tree)
         self._solver = self._kept  # type: ignore[assignment]
         self._order = count()
 
-    def submit(self, unit: Unit, seconds: float | None) -> Any:
+    def submit(self, unit: NodeUnit, seconds: float | None) -> Any:
         """Say which one it is, too."""
         return super().submit((next(self._order), unit), seconds)  # type: ignore[arg-type]
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from pictures import write
 
 import mipfs
-from mipfs.report.charts import Curve, Lines
+from mipfs.report.charts import Curve, LineChart
 
 Array = npt.NDArray[np.float64]
 LEFT_OUT = "Age", "Personal-status", "Foreign"
@@ -132,8 +132,8 @@ def picture(lines: list[tuple[float, float, float, float, float]]) -> None:
     said = "mean scores at most so far apart"
     write(
         PICTURE,
-        Lines("the objective, proven optimal", x, [Curve("objective", objective, "incumbent")], x_label=said),
-        Lines(
+        LineChart("the objective, proven optimal", x, [Curve("objective", objective, "incumbent")], x_label=said),
+        LineChart(
             "the error",
             x,
             [Curve("all applicants", error, "first", percent=True), Curve("in folds", wrong, "second", percent=True)],

@@ -227,12 +227,12 @@ def memory(folder: Path, picture: Path | None) -> None:
         return
     from pictures import write
 
-    from mipfs.report.charts import Curve, Lines
+    from mipfs.report.charts import Curve, LineChart
 
     roles = {"convert": "first", "fit": "second", "verify": "third", "csc": "fourth"}
     curves = [Curve("CSC arrays" if name == "csc" else name, found[name], role) for name, role in roles.items()]
     about = {"x_label": "features", "y_label": "peak of anonymous memory, MB", "is_log": True, "is_log_y": True}
-    write(picture, Lines(f"{ROWS:,} rows, {ROWS * PER_ROW:,} non-zeros", MANY, tuple(curves), False, **about))
+    write(picture, LineChart(f"{ROWS:,} rows, {ROWS * PER_ROW:,} non-zeros", MANY, tuple(curves), False, **about))
 
 
 def main() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from mipfs.report.axes import draw
-from mipfs.report.charts import Lines
+from mipfs.report.charts import LineChart
 
 
-def write(path: Path, *charts: Lines) -> None:
+def write(path: Path, *charts: LineChart) -> None:
     """Write charts side by side, their texts as texts."""
     import matplotlib
 

@@ -224,7 +224,7 @@ def run_type_one(repeats: int) -> None:
     from mipfs.drivers.most_violated import MostViolated
     from mipfs.generators.synthetic import tan_2014
     from mipfs.inner.proximal import Proximal
-    from mipfs.inner.restricted import Pool, feasible
+    from mipfs.inner.restricted import SelectionPool, feasible
     from mipfs.lab.shelf.simple_mkl import simple_mkl
     from mipfs.run.run import Run
 
@@ -232,9 +232,9 @@ def run_type_one(repeats: int) -> None:
     data, C, B, T = Instance.from_arrays(X, y), 10.0, 50, 5
     problem = Problem(data, loss="squared-hinge", bias=False, M=B, C=C)
 
-    def generate() -> tuple[Pool, float, float]:
+    def generate() -> tuple[SelectionPool, float, float]:
         """Feature generation; seconds are of the last restricted problem's pool built up step by step."""
-        most_violated, method, pool = MostViolated(Run(problem, Options()), "hull"), Proximal(problem), Pool()
+        most_violated, method, pool = MostViolated(Run(problem, Options()), "hull"), Proximal(problem), SelectionPool()
         alpha, value = feasible(problem, problem.c_i), float(np.sum(problem.c_i))
         spent = 0.0
         for _ in range(T):

@@ -21,7 +21,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import mipfs
-from mipfs.lab.sketch.bss import preference, promised, sparsify
+from mipfs.lab.sketch.bss import preference, promise_eigenvalues, sparsify
 from mipfs.lab.sketch.guarantee import eigenvalues
 from mipfs.lab.sketch.picks import gathered
 from mipfs.lab.sketch.source import Basis, Source
@@ -67,7 +67,7 @@ def row(name: str, basis: Basis, norms: np.ndarray, r: int, asked: int) -> None:
     numpy = (time.process_time() - begin) * r / steps
     assert order[:steps].tolist() == theirs, "the two forms took different columns"
     found = eigenvalues(basis, gathered(order, weight))
-    epsilon, bound = max(1.0 - found.low, found.high - 1.0), promised(basis.rank, r).epsilon
+    epsilon, bound = max(1.0 - found.low, found.high - 1.0), promise_eigenvalues(basis.rank, r).epsilon
     assert epsilon <= bound * (1.0 + 1e-9)
     cells = [f"{ours:.2f}", f"{numpy:.1f}", f"{numpy / ours:.0f}", f"{epsilon:.3f}", f"{bound:.3f}"]
     print("".join(f"{cell:>16}" for cell in (name, str(norms.size), str(basis.rank), str(r), *cells)), flush=True)

@@ -144,7 +144,7 @@ def report(folder: Path) -> None:
     sys.path.insert(0, str(ROOT / "benchmarks"))
     from pictures import write
 
-    from mipfs.report.charts import Curve, Lines
+    from mipfs.report.charts import Curve, LineChart
 
     runs = []
     for path in sorted(folder.glob("*.json")):
@@ -162,7 +162,7 @@ def report(folder: Path) -> None:
             Curve(_shown(run), [{line[0]: line[1] for line in run["curve"]}.get(t) for t in ticks], role)
             for run, role in zip(own, ("first", "second", "third"), strict=False)
         ]
-        charts.append(Lines(f"{name}: resident megabytes", ticks, curves, x_label="seconds"))
+        charts.append(LineChart(f"{name}: resident megabytes", ticks, curves, x_label="seconds"))
     if charts:
         write(place / "memory.svg", *charts)
     limits = [run for run in runs if run["limit"]]

@@ -120,14 +120,14 @@ class Part:
             if values[at] >= best - 1e-6 * abs(best):
                 return float(values[at]), w, sigma
             chosen = self.selections[[at]].toarray()[0]
-            g, omega, weights = self._solved(np.flatnonzero(chosen), u)
+            g, omega, weights = self._solve_one(np.flatnonzero(chosen), u)
             self.alphas.append((g, omega))
             cut = np.square(omega - u) / (2 * self.share) - v
             if g - float(chosen @ cut) < best:
                 best, w, sigma = g - float(chosen @ cut), weights, chosen
             np.maximum(values, g - self.selections @ cut, out=values)
 
-    def _solved(self, ids: Any, u: Array) -> tuple[float, Array, Array]:
+    def _solve_one(self, ids: Any, u: Array) -> tuple[float, Array, Array]:
         """Σα, X'(α∘y) and w of the part's SVM on some features."""
         n, k = self.y.size, ids.size
         P = sparse.diags_array(np.r_[np.full(k, self.share), np.zeros(n + 1)], format="csc")

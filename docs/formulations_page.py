@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 from typing import Any
 
-from mipfs.formulation import Entry, table
+from mipfs.formulation import FormulationEntry, table
 
 MODELS = Path(__file__).resolve().parents[1] / "mipfs" / "models"
 STATED_BY = {
@@ -64,7 +64,7 @@ def _source(path: Path, name: str) -> str:
     return "\n".join(kept)
 
 
-def section(entry: Entry) -> str:
+def section(entry: FormulationEntry) -> str:
     """The part of the page about one formulation."""
     path = MODELS / entry.file
     title, _, body = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n")

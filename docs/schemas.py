@@ -20,7 +20,7 @@ from mipfs.lab.scorecard.saved import CardDocument
 from mipfs.lab.studies.bench_reading import BenchDocument
 from mipfs.lab.studies.ladder import ComparisonDocument
 from mipfs.lab.studies.selection_stability import StabilityDocument
-from mipfs.plumbing.declared import Within
+from mipfs.plumbing.declared import NumberRange
 from mipfs.plumbing.typed_json import Null, Pattern, Written, entries_of
 from mipfs.result.path_document import ClassesDocument, PathDocument
 from mipfs.result.result_document import CertificateEntry, ResultDocument
@@ -117,12 +117,12 @@ def _marked(kind: Any, *marks: Any, defs: dict[str, Schema]) -> Schema:
             found = _any_of([found, {"type": "null"}])
         elif isinstance(mark, Pattern):
             found = {**found, "pattern": mark.text}
-        elif isinstance(mark, Within):
+        elif isinstance(mark, NumberRange):
             found = _ranged(found, mark)
     return found
 
 
-def _ranged(found: Schema, within: Within) -> Schema:
+def _ranged(found: Schema, within: NumberRange) -> Schema:
     """A range of a number, or of the length of a list."""
     number = {
         "minimum": within.least,

@@ -121,12 +121,14 @@ class Capability:
         wanted["bounds on weights that exclude 0"] = self.excluding or problem.regulariser.is_monotone
         beside = not problem.regulariser.is_monotone and problem.is_one_master
         wanted["such bounds beside extra variables that are whole or cost something"] = not beside
-        wanted |= {what: what in self.selection or (self.leaves_out and what != COSTS) for what in used(problem)}
+        wanted |= {
+            what: what in self.selection or (self.leaves_out and what != COSTS) for what in list_priced_parts(problem)
+        }
         return [what for what, carried in wanted.items() if not carried]
 
     def left_out(self, problem: Problem) -> list[str]:
         """What a problem says about its selection, but for extra variables, that is left out."""
-        return [what for what in used(problem) if what not in self.selection and what != "extra variables"]
+        return [what for what in list_priced_parts(problem) if what not in self.selection and what != "extra variables"]
 
     def line(self) -> dict[str, str]:
         """Its line in the tables, by column."""
@@ -155,7 +157,7 @@ def needs_ridge(problem: Problem, option: str) -> None:
         raise UsageError(f"{option} is about the ridge ½w² alone; leave it out with {problem.term}")
 
 
-def used(problem: Problem) -> list[str]:
+def list_priced_parts(problem: Problem) -> list[str]:
     """What of `PRICED` a problem makes use of."""
     rows = problem.selection.rows
     selection = problem.selection

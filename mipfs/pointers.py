@@ -18,7 +18,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import NativeValue, intrinsic, models, register_model, typeof_impl, unbox
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import lent, lent_type
+from mipfs.compiled.lent import lend, lent_type
 from mipfs.errors import UsageError
 
 
@@ -56,7 +56,7 @@ class Step:
 
     @classmethod
     def of(cls, function: Any, *arguments: Any, returns: types.Type = types.none, lends: bool = False) -> Step:
-        """A function for arguments of the types of those given, or of what `lent` makes of them; not compiled yet."""
+        """A function for arguments of the types of those given, or of what `lend` makes of them; not compiled yet."""
         kinds = (typeof(value) for value in arguments)
         return cls(function, StepType(tuple(lent_type(kind) if lends else kind for kind in kinds), returns))
 
@@ -101,7 +101,7 @@ def call(context, step, *arguments):  # type: ignore[no-untyped-def]
     """Call a step with its arguments."""
     if not isinstance(step, StepType):
         raise errors.TypingError(f"{step} is called, which is no step")
-    return _called(step, step, arguments)
+    return _call_at(step, step, arguments)
 
 
 def caller(of: StepType) -> Any:
@@ -112,7 +112,7 @@ def caller(of: StepType) -> Any:
 
     @intrinsic
     def call_at(context, address, *arguments):  # type: ignore[no-untyped-def]
-        return _called(of, address, arguments)
+        return _call_at(of, address, arguments)
 
     return call_at
 
@@ -120,10 +120,10 @@ def caller(of: StepType) -> Any:
 @compiled(nogil=True)
 def run(step, arguments):  # type: ignore[no-untyped-def]
     """Call a step from Python, with arguments that are lent to it."""
-    return call(step, *lent(arguments))
+    return call(step, *lend(arguments))
 
 
-def _called(of: StepType, address: Any, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
+def _call_at(of: StepType, address: Any, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
     """Signature and code of a call of a function at an address, refused where the arguments are not of its types."""
     given = tuple(types.unliteral(one) for one in arguments)
     if given != of.arguments:

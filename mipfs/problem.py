@@ -19,34 +19,34 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import Atoms, Columns, merged, same_data, shares, split_squares
+from mipfs.atoms import AtomColumns, Atoms, merge_columns, same_data, shares, split_squares
 from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups
 from mipfs.data.block import Block
-from mipfs.data.bounds import excluding_0, settled
+from mipfs.data.bounds import excluding_0, settle_bounds
 from mipfs.data.checks import anywhere
-from mipfs.data.classes import ClassWeight, Weighted
+from mipfs.data.classes import ClassWeight, ClassWeighted
 from mipfs.data.instance import Instance, nearest
-from mipfs.data.over_weights import Ends, WeightRow, power_above
-from mipfs.data.over_weights import settled as settled_rows
+from mipfs.data.over_weights import RowEnds, WeightRow, power_above
+from mipfs.data.over_weights import settle_rows as settled_rows
 from mipfs.data.ranges import check_M, exponent_of, penalties
 from mipfs.data.unit import column_of_largest, times
 from mipfs.errors import UsageError
 from mipfs.kernels.bound import U
 from mipfs.losses import LOSSES, get_loss, loss_of
-from mipfs.losses.evaluated import Weights, evaluated
+from mipfs.losses.evaluated import CompensatedWeights, evaluate_loss
 from mipfs.measures.asked import check_asked
 from mipfs.plumbing.arrays import Array
-from mipfs.plumbing.declared import check_fields, checked, shown
-from mipfs.plumbing.registry import entered
+from mipfs.plumbing.declared import check_fields, check_value, show_value
+from mipfs.plumbing.registry import enter_offers
 from mipfs.regularisers import get_regulariser
 from mipfs.regularisers.base import Regulariser
 from mipfs.regularisers.box import Bounds, Box, check_atoms
 from mipfs.regularisers.ridge import RIDGE
 from mipfs.selection.derived import ChvatalGomory, Family
 from mipfs.selection.extra_costs import refuse_endless
-from mipfs.selection.heredity import implied
-from mipfs.selection.of_groups import compiled
+from mipfs.selection.heredity import heredity_rows
+from mipfs.selection.of_groups import compile_rows
 from mipfs.selection.selection import Rows, Selection
 from mipfs.svm.dyadic import SAMPLES_PER_SLICE, pieces
 
@@ -58,7 +58,7 @@ SMALLEST_REPORTED = 2.0**-1022
 """A value that is smaller in the user's unit is reported as 0: there only some of its digits are left."""
 
 
-def reported(value: float, margin: str, exponent: int = 0) -> float:
+def report_value(value: float, margin: str, exponent: int = 0) -> float:
     """A value of the unit margin as it is reported: −1/(4v) for the ρ-form; of data in the unit 2^e 4^−e v.
 
     No ρ-form is one of data in another unit than the user's.
@@ -72,7 +72,7 @@ def reported(value: float, margin: str, exponent: int = 0) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem(Weighted):
+class Problem(ClassWeighted):
     """What is to be solved. Immutable; `replace` and `with_rows` return new problems.
 
     Parameters
@@ -169,7 +169,7 @@ class Problem(Weighted):
         check_fields(
             self, "loss", "bias", "rows", "forced_in", "forced_out", "cardinality", "margin", "formulation", "derived"
         )
-        entered("mipfs.losses", self.loss, LOSSES)
+        enter_offers("mipfs.losses", self.loss, LOSSES)
         get_loss(self.loss)
         source = self._take_atoms()
         self._take_regulariser(source)
@@ -235,7 +235,7 @@ class Problem(Weighted):
     def in_unit(self) -> Problem:
         """The problem as it is computed: its columns in the unit 2^exponent, C and penalties with them; mostly itself.
 
-        Its values are 4^exponent times those of this one, its weights 2^exponent times; `reported` undoes that.
+        Its values are 4^exponent times those of this one, its weights 2^exponent times; `report_value` undoes that.
         """
         e = self.exponent
         if not e:
@@ -269,7 +269,7 @@ class Problem(Weighted):
         """Settle atoms and data; whose rows and forced names hold: of functions of features those of the features."""
         given: Any = Features(self.data) if self.atoms is None else self.atoms
         if not isinstance(given, Atoms):
-            raise UsageError(f"atoms = {shown(given)} must be atoms, as mipfs.atoms.make makes them")
+            raise UsageError(f"atoms = {show_value(given)} must be atoms, as mipfs.atoms.make makes them")
         if not (same_data(given.raw, self.data) or same_data(given.data, self.data)):
             raise UsageError("the atoms were made on other data than the problem's; give atoms.on(data)")
         source = self.data if given.raw is given.data else given.raw
@@ -285,7 +285,7 @@ class Problem(Weighted):
         """Settle the regulariser, which is one of columns as they are unless it is the ridge; bounds are one, too."""
         given = source.weight_bounds if self.weight_bounds is None else self.weight_bounds
         index = self.data.index if self.selects_features else source.index
-        bounds = {} if given is None else settled(given, index, source.like, source.groups)
+        bounds = {} if given is None else settle_bounds(given, index, source.like, source.groups)
         object.__setattr__(self, "weight_bounds", bounds)
         found = get_regulariser(RIDGE if isinstance(self.regulariser, Bounds) else self.regulariser)
         check_atoms(found, bounds, self.atoms)
@@ -358,10 +358,10 @@ class Problem(Weighted):
         return cast("tuple[WeightRow, ...]", self.weight_rows)
 
     @cached_property
-    def ends(self) -> Ends:
+    def ends(self) -> RowEnds:
         """The ends of the rows over the weights, which are entries of a dual vector behind those of the samples."""
         rows = self.rows_over_weights
-        return Ends(rows, self.data.index, self.data.scale, self._largest_weight() if rows else 0.0)
+        return RowEnds(rows, self.data.index, self.data.scale, self._largest_weight() if rows else 0.0)
 
     def _largest_weight(self) -> float:
         """W, no less than the weight of any feature of a row at an optimum, on the user's scale.
@@ -401,7 +401,7 @@ class Problem(Weighted):
         return np.append(self.data.y, np.ones(self.ends.count)) if self.weight_rows else self.data.y
 
     @cached_property
-    def all_columns(self) -> Columns:
+    def all_columns(self) -> AtomColumns:
         """The columns of all atoms."""
         return self.atoms.columns(np.arange(self.atoms.count))
 
@@ -413,7 +413,9 @@ class Problem(Weighted):
     def _rows_of(self, source: Instance) -> Rows:
         """The data's own rows."""
         if self.selects_features or source is not self.data:
-            return compiled(source.rows, source.index, source.groups) if source.rows else Rows.empty(self.atoms.count)
+            return (
+                compile_rows(source.rows, source.index, source.groups) if source.rows else Rows.empty(self.atoms.count)
+            )
         select = self.data.select
         named = {*select.forced_in, *select.forced_out, *(name for row in self.data.rows for name in row.terms)}
         if not named:
@@ -440,7 +442,7 @@ class Problem(Weighted):
     def replace(self, **changes: Any) -> Problem:
         """A copy with some parameters changed; the atoms are made again on other data (`Atoms.on`)."""
         if "data" in changes and "atoms" not in changes:
-            changes["atoms"] = self.atoms.on(checked("data", changes["data"], Instance))
+            changes["atoms"] = self.atoms.on(check_value("data", changes["data"], Instance))
         unknown = [name for name in changes if name not in self.__dataclass_fields__]
         if unknown:
             known = [name for name, one in self.__dataclass_fields__.items() if one.init]
@@ -462,7 +464,7 @@ class Problem(Weighted):
         if self.atoms.is_held:
             rows = self.selection.rows.of_features(ids)  # what is derived is given to the part
         else:
-            rows = implied(atoms.names, self.atoms.parts(ids), self.atoms.heredity)
+            rows = heredity_rows(atoms.names, self.atoms.parts(ids), self.atoms.heredity)
         assert names.issuperset(self.forced_in), "a forced atom is left out"
         return dataclasses.replace(
             self,
@@ -574,9 +576,9 @@ class Problem(Weighted):
         assert self.rows is not None
         return self.replace(rows=self.rows.stack(Rows.given(A, lb, ub, names, self.atoms.count, len(self.rows))))
 
-    def strengthened(self, family: Family) -> Problem:
+    def strengthen(self, family: Family) -> Problem:
         """A copy with the rows that a family of cuts derives from the set S of this one (`mipfs.selection.derived`)."""
-        return self.replace(derived=(*self.derived, *checked("family", family, Family)(self.selection.given)))
+        return self.replace(derived=(*self.derived, *check_value("family", family, Family)(self.selection.given)))
 
     def named_rows(self) -> Rows:
         """The rows, with extra variables called by names that neither a feature nor another of them has."""
@@ -626,10 +628,10 @@ class Problem(Weighted):
 
     def reported(self, value: float) -> float:
         """A value of the unit margin as this problem reports it: −1/(4v) for the ρ-form, and in the user's unit."""
-        return reported(value, self.margin, self.data.exponent)
+        return report_value(value, self.margin, self.data.exponent)
 
     def unit_margin(self, value: float) -> float:
-        """The value of the unit margin that is reported as `value`: the inverse of `reported`."""
+        """The value of the unit margin that is reported as `value`: the inverse of `report_value`."""
         if self.data.exponent:
             return times(value, 2 * self.data.exponent)
         if self.margin == "unit" or math.isinf(value):
@@ -646,29 +648,29 @@ class Problem(Weighted):
             several of them use has the sum of its weights, which is split among them as costs least
         b : float, intercept on the scaled data
         """
-        return self._evaluated(selected, w, b)[0]
+        return self._evaluate(selected, w, b)[0]
 
     def evaluate_above(self, selected: npt.ArrayLike, w: npt.ArrayLike, b: float) -> float:
         """The objective rounded up: no less than the exact one at these very numbers; `evaluate` has the parameters."""
-        return sum(self._evaluated(selected, w, b))
+        return sum(self._evaluate(selected, w, b))
 
-    def _evaluated(self, selected: npt.ArrayLike, w: npt.ArrayLike, b: float) -> tuple[float, float]:
+    def _evaluate(self, selected: npt.ArrayLike, w: npt.ArrayLike, b: float) -> tuple[float, float]:
         """The objective, and what it may be too small by."""
         if self.exponent:
             moved = np.ldexp(np.asarray(w, dtype=float), self.exponent)
-            value, error = self.in_unit._evaluated(selected, moved, b)
+            value, error = self.in_unit._evaluate(selected, moved, b)
             return times(value, -2 * self.exponent), times(error, -2 * self.exponent)
         chosen = np.asarray(selected, dtype=np.int64)
-        ids, weights = merged(self.atoms.columns(chosen).ids, np.asarray(w, dtype=float))
+        ids, weights = merge_columns(self.atoms.columns(chosen).ids, np.asarray(w, dtype=float))
         if self.weight_rows and not self.ends.hold(ids, weights / self.data.scale[ids]):
             return math.inf, 0.0
-        return self.value_at(chosen, ids, Weights.of(weights, float(b)))
+        return self.value_at(chosen, ids, CompensatedWeights.of(weights, float(b)))
 
     def value_at(
         self,
         chosen: npt.NDArray[np.int64],
         ids: npt.NDArray[np.int64],
-        at: Weights,
+        at: CompensatedWeights,
         sigma: Array | None = None,
         *,
         beside: bool = True,
@@ -679,7 +681,7 @@ class Problem(Weighted):
         n = self.data.n_samples
         loss = loss_of(self)
         block, of = self.data.exactly(ids)
-        spread = Weights(at.w[of], at.b, at.w_rest[of], at.b_rest)
+        spread = CompensatedWeights(at.w[of], at.b, at.w_rest[of], at.b_rest)
         part = np.ones(chosen.size) if sigma is None else sigma
         if self.regulariser.is_ridge:
             term = 0.5 * split_squares(self.atoms.columns(chosen), ids, at.w, part)
@@ -698,7 +700,7 @@ class Problem(Weighted):
         total = error = 0.0
         for piece in pieces(n) if not self.is_joint else [slice(None)]:
             values = block if n <= SAMPLES_PER_SLICE else Block(block.values[piece], block.center)
-            value, off = evaluated(loss, values, self.data.y[piece], self.c_i[piece], spread, abs(own))
+            value, off = evaluate_loss(loss, values, self.data.y[piece], self.c_i[piece], spread, abs(own))
             total = total + value
             error = error + off
         return own + total, error + 2.0 * (chosen.size + ids.size + 16) * U * (size + total)

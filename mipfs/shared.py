@@ -8,7 +8,7 @@ from typing import Any
 from mipfs import atoms
 from mipfs.data.against_rest import with_bounds
 from mipfs.data.instance import Instance
-from mipfs.data.stacked import INTERCEPT, stacked
+from mipfs.data.stacked import INTERCEPT, stack_instances
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
 from mipfs.selection.rows import Rows
@@ -23,7 +23,7 @@ def shared_problem(instances: Sequence[Instance], **params: Any) -> Problem:
     Parameters
     ----------
     instances : the data of every class against the rest; rows, costs and forced features of the first hold, and
-        `mipfs.data.against_rest.weighted` gives the classes weights
+        `mipfs.data.against_rest.weigh_classes` gives the classes weights
     **params : of `TAKEN`, as in `Problem`; `bias` says whether every class has an intercept, which is penalised as a
         weight is (`mipfs.data.stacked`); `weight_bounds`, on the user's scale, are by ``feature|class``, or by feature,
         of every class then, in place of those that the data of each class has
@@ -41,7 +41,7 @@ def shared_problem(instances: Sequence[Instance], **params: Any) -> Problem:
     if not isinstance(bias, bool):
         raise UsageError(f"bias = {bias!r} must be true or false")
     bounds = given.pop("weight_bounds", None)
-    data = stacked(instances if bounds is None else with_bounds(instances, bounds), bias)
+    data = stack_instances(instances if bounds is None else with_bounds(instances, bounds), bias)
     groups = atoms.make("groups", data)
     if bias:
         M = given.get("M")

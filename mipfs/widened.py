@@ -26,7 +26,7 @@ from mipfs.errors import UsageError
 from mipfs.problem import Problem
 
 
-def widened(problem: Problem) -> Problem:
+def widen_problem(problem: Problem) -> Problem:
     """The problem over the features and a constant column; any problem without such a bias as it is.
 
     Raises

@@ -162,7 +162,7 @@ def _cvxpy(rng: Rng, draw: Draw) -> tuple[Any, str]:
                 continue
             picked = [draw.allowed[int(k)] for k in rng.integers(len(draw.allowed), size=3)]
             more = ([sorted(one) for one in picked],)
-        made = formulation.declared(name, bare, *more)
+        made = formulation.declare(name, bare, *more)
         rows = constraints(problem, made.sigma) if name in WITH_SIGMA else []
         return made.with_constraints(rows) if rows else made, f"in CVXPY: {name}"
     return problem, "as a Problem"

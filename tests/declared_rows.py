@@ -315,9 +315,9 @@ def subject(name: str, rng: np.random.Generator) -> Subject:
     if kind in ("fsp-m", "fsp-lambda"):
         made: Any = formulation.algebraic(problem)
     elif name == "big-m binary":
-        made = formulation.declared(kind, problem, None, True)
+        made = formulation.declare(kind, problem, None, True)
     else:
-        made = formulation.declared(kind, problem, *more)
+        made = formulation.declare(kind, problem, *more)
     return Subject(name, problem, made, own, pool, labels)
 
 
@@ -455,7 +455,7 @@ def _left_out(one: Subject, rows: Any) -> Iterator[str]:
 
     problem = one.problem.replace(rows=rows)
     refer = References(problem, rows)
-    made = formulation.declared(one.name, problem)
+    made = formulation.declare(one.name, problem)
     said, got, value = repr(made), float(made.cvxpy.solve(solver=cp.CLARABEL)), refer.without_sigma(one.name)
     if "leaves out" not in said and "baseline" not in said:
         yield f"repr does not say that rows are left out: {said}"

@@ -545,12 +545,12 @@ def checkpoint_seeds() -> dict[str, Files]:
 def sealed_state(files: Files) -> Files:
     """The digest of the arrays mended."""
     from mipfs.readers.arrays import load_arrays
-    from mipfs.result.state import State
+    from mipfs.result.state import RunState
 
     try:
         arrays = load_arrays(Path("s.npz"), files["s.npz"])
         driver, stamp, _, version, *began = json.loads(arrays.pop("about").tobytes())
-        digest = State(driver, stamp, arrays).digest
+        digest = RunState(driver, stamp, arrays).digest
     except (MipfsError, ValueError, TypeError, KeyError, AttributeError):
         return files
     about = np.frombuffer(json.dumps([driver, stamp, digest, version, *began]).encode(), dtype=np.uint8)
@@ -564,9 +564,9 @@ def _sparse() -> Instance:
 
 def resume_state(folder: Path) -> Any:
     """The run that a state is of, gone on with."""
-    from mipfs.result.state import State
+    from mipfs.result.state import RunState
 
-    state = State.load(folder / "s.npz")
+    state = RunState.load(folder / "s.npz")
     driver = state.driver
     listing = {"pool_size": 4} if any(name.startswith("listed_") for name in state.arrays) else {}
     problems = {
@@ -695,9 +695,9 @@ def rows_seeds() -> dict[str, Files]:
 
 def read_rows_of_study(folder: Path) -> Any:
     """The lines of a study, and their table."""
-    from mipfs.lab.experiments.store import Store, as_csv
+    from mipfs.lab.experiments.store import StudyStore, as_csv
 
-    found = Store(folder / "rows.jsonl", "s").lines()
+    found = StudyStore(folder / "rows.jsonl", "s").lines()
     return as_csv([row for line in found.values() for row in line["rows"]])
 
 

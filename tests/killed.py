@@ -338,7 +338,7 @@ def torn(case: Case, folder: Path) -> str:
     """Which file under its final name is not whole."""
     from mipfs.errors import MipfsError
     from mipfs.lab.studies import bench_reading, point_store, reading
-    from mipfs.result.state import State
+    from mipfs.result.state import RunState
 
     for name in case.final:
         path = folder / name
@@ -352,7 +352,7 @@ def torn(case: Case, folder: Path) -> str:
             elif point_store.is_store(path):
                 point_store.began_of(path)
             else:
-                State.load(path)
+                RunState.load(path)
         except MipfsError as error:
             return f"{name} is not whole: {error}"
     return ""

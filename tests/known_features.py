@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 import mipfs
-from mipfs.check.decided import decided
+from mipfs.check.decided import decide_atoms
 from tests import kinds, over_weights
 from tests.two_checkers import data_of, remembered, verdicts, written
 
@@ -152,7 +152,7 @@ def checked(one: kinds.Case, result: Any, counts: Counter[str], forge: int, r: n
 
 def _rounded(document: Any, arrays: Any, data: Any, lie: Any) -> Any:
     """A lie where the leaves decide so at a limit that is smaller by what rounding may be."""
-    found = [decided(document, arrays, data, [entry["gap"]], ROUNDED)[0] for entry in document["decided"]]
+    found = [decide_atoms(document, arrays, data, [entry["gap"]], ROUNDED)[0] for entry in document["decided"]]
     for one, entry in zip(found, lie["decided"], strict=True):
         every, none = ({one.names[j] for j in part.tolist()} for part in (one.every, one.none))
         if not ({*entry["every"]} <= every and {*entry["none"]} <= none):

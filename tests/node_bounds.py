@@ -25,8 +25,8 @@ import numpy.typing as npt
 import mipfs
 from mipfs.atoms.groups import Groups
 from mipfs.inner.batch import Batch
-from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE, Warm
-from mipfs.inner.footpath import Ask
+from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE, WarmStart
+from mipfs.inner.footpath import NodeTolerances
 from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.kernels import batch
 from mipfs.settings import BatchSettings
@@ -147,8 +147,8 @@ def relaxed(problem: Any) -> Callable[[npt.NDArray[np.int8]], float]:
     alpha = np.zeros(problem.data.n_samples)
 
     def value(states: npt.NDArray[np.int8]) -> float:
-        warm = Warm(np.zeros(count, dtype=np.float32), 0.0, 0.5)
-        return float(interior.explore(states, warm, alpha, Ask(np.inf, 1e-7, 0.0)).bound)
+        warm = WarmStart(np.zeros(count, dtype=np.float32), 0.0, 0.5)
+        return float(interior.explore(states, warm, alpha, NodeTolerances(np.inf, 1e-7, 0.0)).bound)
 
     return value
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.inner.boolean_node import FREE, INSIDE, Outcome, Relaxation, Warm
+from mipfs.inner.boolean_node import FREE, INSIDE, BooleanRelaxation, NodeOutcome, WarmStart
 from mipfs.kernels import boolean_newton as kernel
 from mipfs.kernels import perspective
-from mipfs.kernels.bound import gains, screened
-from mipfs.kernels.face_descent import Model
+from mipfs.kernels.bound import gains, screen_atoms
+from mipfs.kernels.face_descent import FaceModel
 from mipfs.kernels.model_step import minimise_model
-from mipfs.kernels.structures import NEWTON, Goal, InPlay, Point, steering_of
+from mipfs.kernels.structures import NEWTON, Goal, InPlay, RelaxationPoint, steering_of
 from mipfs.pointers import Step
 from mipfs.proof.cuts import feasible_dual
 
@@ -23,15 +23,15 @@ SLICES = 12
 
 
 def solve(
-    relaxation: Relaxation,
+    relaxation: BooleanRelaxation,
     states: States,
-    warm: Warm,
+    warm: WarmStart,
     alpha: Array,
     cutoff: float,
     tol: float,
     share: float,
     known: float,
-) -> Outcome:
+) -> NodeOutcome:
     """Solve the relaxation of a node, to `tol` or until its fate is clear.
 
     Parameters
@@ -59,8 +59,8 @@ def solve(
     for _ in range(SLICES):
         dual = np.empty(beta.size)
         try:
-            point, space = Point(w, beta, dual), np.empty((1, 1))
-            model = Model(space, w, w, 0.0, w, 0, 0, relaxation.samples.bias, 0.0, steering)
+            point, space = RelaxationPoint(w, beta, dual), np.empty((1, 1))
+            model = FaceModel(space, w, w, 0.0, w, 0, 0, relaxation.samples.bias, 0.0, steering)
             minimise = Step.of(minimise_model, model, 0.0, 0, w, lends=True).made()
             kernel.relax(minimise, relaxation._Z, relaxation.samples, in_play, goal, point, start)
         except ZeroDivisionError:  # numbers too far apart: the best dual vector so far is a bound all the same
@@ -80,9 +80,9 @@ def solve(
     sigma[inside] = 1.0
     sigma[free] = _sigma(w[inside.size :], penalty[inside.size :], room)
     g, s = relaxation.scores(whole, q)
-    bound, fixed_in, fixed_out = screened(g, gains(s, relaxation.penalty), inside, free, relaxation.M, cutoff)
-    after = Warm(weights, float(start["intercept"]), max(0.5, relaxation.settings.back * float(start["rho"])))
-    return Outcome(bound, whole, q, after, sigma, fixed_in, fixed_out, steps)
+    bound, fixed_in, fixed_out = screen_atoms(g, gains(s, relaxation.penalty), inside, free, relaxation.M, cutoff)
+    after = WarmStart(weights, float(start["intercept"]), max(0.5, relaxation.settings.back * float(start["rho"])))
+    return NodeOutcome(bound, whole, q, after, sigma, fixed_in, fixed_out, steps)
 
 
 def _sigma(w: Array, penalty: Array, room: int) -> Array:

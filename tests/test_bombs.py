@@ -21,7 +21,7 @@ from mipfs.readers import room
 from mipfs.readers.arrays import load_arrays
 from mipfs.readers.csv_file import read_csv
 from mipfs.readers.npz import read_npz
-from mipfs.readers.sidecar import Sidecar
+from mipfs.readers.sidecar import DataDescription
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, limits of memory")
 if sys.platform == "linux":
@@ -121,7 +121,7 @@ def test_an_array_that_nobody_knows_is_named_and_not_read(tmp_path: Path) -> Non
 )
 def test_dots_that_separate_no_keys_are_read(text: str, tmp_path: Path) -> None:
     (tmp_path / "d.toml").write_text(text)
-    assert Sidecar.beside(tmp_path / "d.csv").tables
+    assert DataDescription.beside(tmp_path / "d.csv").tables
 
 
 def test_words_of_any_length_are_those_of_the_file(tmp_path: Path) -> None:

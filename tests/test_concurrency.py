@@ -24,7 +24,7 @@ import mipfs
 from mipfs import Instance, Problem
 from mipfs.plumbing import machine
 from mipfs.plumbing.locks import ProcessLock
-from mipfs.run.aside import Strand
+from mipfs.run.aside import SearchStrand
 from mipfs.selection.selection import Selection
 from tests.drivers.test_resumed import written
 from tests.other_users.ours import data
@@ -85,14 +85,14 @@ def hard(seed: int) -> Problem:
 
 def begun_beside(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Four cores, and the threads that look for incumbents."""
-    seen, before = list[int](), Strand.work
+    seen, before = list[int](), SearchStrand.work
 
-    def noted(strand: Strand, *given: Any) -> None:
+    def noted(strand: SearchStrand, *given: Any) -> None:
         seen.append(threading.get_ident())
         before(strand, *given)
 
     monkeypatch.setattr(machine, "cores", lambda: 4)
-    monkeypatch.setattr(Strand, "work", noted)
+    monkeypatch.setattr(SearchStrand, "work", noted)
     return seen
 
 

@@ -36,7 +36,7 @@ def raw(seed: int) -> tuple[np.ndarray, np.ndarray]:
 def test_every_fold_is_scaled_by_its_training_part_alone(stored: type) -> None:
     X, y = raw(0)
     data = Instance.from_arrays(stored(X), y, scale="standard", penalty={"x2": 0.1})
-    found = folds.stratified(data, 4, seed=3)
+    found = folds.stratify(data, 4, seed=3)
     parts = list(StratifiedKFold(4, shuffle=True, random_state=3).split(X, y))
     for fold, (train, test) in zip(found, parts, strict=True):
         scaler = StandardScaler().fit(X[train])
@@ -55,7 +55,7 @@ def test_every_fold_is_scaled_by_its_training_part_alone(stored: type) -> None:
 
 def test_the_seed_decides() -> None:
     data = Instance.from_arrays(*raw(1))
-    first, again, other = (folds.stratified(data, 3, seed) for seed in (0, 0, 1))
+    first, again, other = (folds.stratify(data, 3, seed) for seed in (0, 0, 1))
     assert all(np.array_equal(a.X, b.X) for a, b in zip(first, again, strict=True))
     assert not all(np.array_equal(a.X, b.X) for a, b in zip(first, other, strict=True))
 
@@ -63,7 +63,7 @@ def test_the_seed_decides() -> None:
 @pytest.mark.parametrize("k", [1, 0, 40, 2.0, True])
 def test_a_number_of_folds_that_cannot_be(k: int) -> None:
     with pytest.raises(UsageError, match=r"folds = .* the size of the smaller class"):
-        folds.stratified(Instance.from_arrays(*raw(1)), k, 0)
+        folds.stratify(Instance.from_arrays(*raw(1)), k, 0)
 
 
 def grouped(seed: int) -> tuple[Instance, np.ndarray]:
@@ -75,7 +75,7 @@ def grouped(seed: int) -> tuple[Instance, np.ndarray]:
 @pytest.mark.parametrize("k", [3, 10])
 def test_what_belongs_together_is_never_taken_apart(k: int) -> None:
     data, of = grouped(2)
-    found = folds.stratified(data, k, seed=1)
+    found = folds.stratify(data, k, seed=1)
     assert sorted(int(i) for fold in found for i in fold.rows) == list(range(70))
     for fold in found:
         assert fold.train.split is not None
@@ -93,7 +93,7 @@ def test_folds_of_a_splitter_and_what_the_archive_says_of_them() -> None:
     splitters = TimeSeriesSplit(3), RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0)
     for splitter in (*splitters, StratifiedKFold(3)):
         whole, k = folds.settled(data, splitter)
-        found, said = folds.stratified(whole, k, 0), list(splitter.split(X, y))
+        found, said = folds.stratify(whole, k, 0), list(splitter.split(X, y))
         assert k == len(said) == len(found)
         where = folds.fold_of(found, 70)
         assert where.shape == ((70,) if splitter not in splitters else (k, 70))
@@ -109,7 +109,7 @@ def test_folds_that_cannot_be_are_named() -> None:
     data = Instance.from_arrays(X, y)
     rare = np.flatnonzero(y > 0)
     with pytest.raises(UsageError, match=f"trains on no sample of class 1, of which there are {rare.size}"):
-        folds.stratified(folds.settled(data, [(np.flatnonzero(y < 0), rare)] * 2)[0], 2, 0)
+        folds.stratify(folds.settled(data, [(np.flatnonzero(y < 0), rare)] * 2)[0], 2, 0)
     with pytest.raises(UsageError, match="fold 1 tests on a sample that it is trained on"):
         folds.settled(data, [([0, 1], [1, 2])] * 2)
     with pytest.raises(UsageError, match="from 2 to 10: of 'patient'"):

@@ -17,7 +17,7 @@ import pytest
 
 from mipfs.errors import LostWorkersError
 from mipfs.plumbing import forked
-from mipfs.plumbing.forked import Forked
+from mipfs.plumbing.forked import ForkedPool
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="nothing is forked there")
 
@@ -47,7 +47,7 @@ def test_pieces_come_in_order_whoever_is_first(jobs: int) -> None:
         time.sleep(0.02 * (k % 3 == 0))
         return k, os.getpid()
 
-    found = list(Forked(jobs)(work, 20, 0))
+    found = list(ForkedPool(jobs)(work, 20, 0))
     assert [k for k, _ in found] == list(range(20))
     others = {process for _, process in found} - {os.getpid()}
     assert len(others) == (0 if jobs == 1 else len(others))
@@ -62,7 +62,7 @@ def test_what_a_process_keeps_is_its_own() -> None:
         kept[0] += 1
         return kept[0]
 
-    assert sum(1 for one in Forked(2)(work, 12, 0) if one) == 12
+    assert sum(1 for one in ForkedPool(2)(work, 12, 0) if one) == 12
     assert kept == [0]
 
 
@@ -79,7 +79,7 @@ def test_the_first_error_is_raised_whichever_comes_first(jobs: int) -> None:
 
     found = []
     with pytest.raises(ValueError, match="five"):
-        for one in Forked(jobs)(work, 12, 0):
+        for one in ForkedPool(jobs)(work, 12, 0):
             found.append(one)
     assert found == [0, 1, 2, 3, 4]
 
@@ -97,7 +97,7 @@ def test_an_error_that_cannot_travel_says_what_it_was() -> None:
         raise Odd(k, 1)
 
     with pytest.raises(RuntimeError, match="Odd: 0 and 1"):
-        list(Forked(2)(work, 4, 0))
+        list(ForkedPool(2)(work, 4, 0))
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def test_a_process_that_is_killed_loses_time_only(tmp_path: Path) -> None:
         assert os.getpid() != parent
         return k * k
 
-    assert list(Forked(2)(work, 10, 0)) == [k * k for k in range(10)]
+    assert list(ForkedPool(2)(work, 10, 0)) == [k * k for k in range(10)]
     assert (tmp_path / "killed").exists()
 
 
@@ -126,14 +126,14 @@ def test_where_all_are_killed_nothing_is_found() -> None:
         return k
 
     with pytest.raises(LostWorkersError, match="all 2 processes"):
-        for one in Forked(2)(work, 6, 0):
+        for one in ForkedPool(2)(work, 6, 0):
             found.append(one)
     assert found == [0, 1]
 
 
 @pytest.mark.slow
 def test_who_is_not_asked_any_more_ends(left: Callable[[], set[Any]]) -> None:
-    asked = Forked(3)(lambda k: time.sleep(0.01 if k == 0 else 60.0), 6, 0)
+    asked = ForkedPool(3)(lambda k: time.sleep(0.01 if k == 0 else 60.0), 6, 0)
     next(asked)
     began = time.monotonic()
     asked.close()
@@ -145,15 +145,15 @@ def test_who_is_not_asked_any_more_ends(left: Callable[[], set[Any]]) -> None:
 def test_memory_decides_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
     room = forked.OWN_BYTES + 1000
     monkeypatch.setattr(forked, "available", lambda: 2 * room / forked.MEMORY_SHARE)
-    shared = set(Forked(9)(lambda k: (time.sleep(0.05), os.getpid())[1], 8, 1000))
+    shared = set(ForkedPool(9)(lambda k: (time.sleep(0.05), os.getpid())[1], 8, 1000))
     assert len(shared) == 2
     assert os.getpid() not in shared
-    assert set(Forked(9)(lambda k: os.getpid(), 8, room)) == {os.getpid()}
+    assert set(ForkedPool(9)(lambda k: os.getpid(), 8, room)) == {os.getpid()}
 
 
 def test_short_work_begins_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forked, "ALONE_SECONDS", 60.0)
-    assert set(Forked(9)(lambda k: os.getpid(), 8, 0)) == {os.getpid()}
+    assert set(ForkedPool(9)(lambda k: os.getpid(), 8, 0)) == {os.getpid()}
 
 
 def test_a_process_with_a_thread_of_the_users_is_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +163,7 @@ def test_a_process_with_a_thread_of_the_users_is_not_forked(monkeypatch: pytest.
     thread.start()
     try:
         assert not forked.is_safe()
-        assert Forked(9).jobs == 1
+        assert ForkedPool(9).jobs == 1
     finally:
         over.set()
         thread.join()

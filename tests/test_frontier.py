@@ -12,7 +12,7 @@ import pytest
 
 import mipfs
 from mipfs.check.paths import check_stated
-from mipfs.check.rounding import Rejected
+from mipfs.check.rounding import CertificateError
 from mipfs.cli import main
 from mipfs.cli.frontier import parse_steps
 from mipfs.data.weight_rows import parity
@@ -66,7 +66,7 @@ def test_a_frontier_is_saved_verified_and_read_back(found: mipfs.SolutionPath, t
     def forged(change: Any) -> None:
         lie = copy.deepcopy(document)
         change(lie)
-        with pytest.raises(Rejected):
+        with pytest.raises(CertificateError):
             check_stated(lie)
         with pytest.raises(second().Rejected):
             judge(lie, content, second().Source(Path(DATA)), None)
@@ -101,7 +101,7 @@ def test_a_parity_has_a_frontier_over_its_ends(data: mipfs.Instance, tmp_path: P
     content = (tmp_path / "f.cert.npz").read_bytes()
     second().judge_path(document, content, second().Source(Path(DATA)), None)
     document["params"]["weight_rows"][0].update(lower=-0.1, upper=0.1)
-    with pytest.raises(Rejected):
+    with pytest.raises(CertificateError):
         check_stated(document)
     with pytest.raises(second().Rejected):
         second().judge_path(document, content, second().Source(Path(DATA)), None)

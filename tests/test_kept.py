@@ -143,7 +143,7 @@ def test_what_cannot_be_written_to_is_read(fresh: Path, monkeypatch: pytest.Monk
         assert folder is not None
         assert kept.folders()[-1:] == [folder]
         with monkeypatch.context() as patched:
-            patched.setattr(kept, "_made", lambda *_, **__: None)
+            patched.setattr(kept, "_make_folder", lambda *_, **__: None)
             for one in (kept.home, kept.folders):
                 one.cache_clear()
             assert kept.home() is None

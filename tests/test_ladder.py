@@ -290,8 +290,8 @@ def test_a_stalled_rung_is_not_called_solved_and_keeps_what_a_weaker_one_has_pro
         assert rung.status.startswith(("solved", "optimal")) == (rung.gap <= ladder.RUNG_GAP)
 
 
-def climbed(name: str, lower: float, upper: float = np.inf, **more: Any) -> ladder.Climbed:
-    return ladder.Climbed(name, lower, upper, 0.1, None, more.pop("status", "stalled"), **more)
+def climbed(name: str, lower: float, upper: float = np.inf, **more: Any) -> ladder.RungResult:
+    return ladder.RungResult(name, lower, upper, 0.1, None, more.pop("status", "stalled"), **more)
 
 
 def test_what_the_rungs_say_is_settled_between_them() -> None:
@@ -305,7 +305,7 @@ def test_what_the_rungs_say_is_settled_between_them() -> None:
         climbed("convex-hull", 6.0, 7.000001),
         climbed("exact", 9.0, 10.0, solved="optimal", status="time limit"),
     ]
-    found = {rung.name: rung for rung in ladder.settled(given, 10.0, problem)}
+    found = {rung.name: rung for rung in ladder.settle_rungs(given, 10.0, problem)}
     said = {name: (rung.value, rung.status) for name, rung in found.items()}
     assert said == {
         "plain": (5.0, "solved without the rows"),
@@ -318,9 +318,9 @@ def test_what_the_rungs_say_is_settled_between_them() -> None:
     }
     assert found["exact"].gap == pytest.approx(0.1)
     assert found["big-m"].gap == np.inf
-    none = ladder.settled([climbed("plain", 5.0, 5.0)], np.inf, problem)[0]
+    none = ladder.settle_rungs([climbed("plain", 5.0, 5.0)], np.inf, problem)[0]
     assert (none.value, none.gap, none.status) == (5.0, np.inf, "solved")
-    above = ladder.settled([climbed("exact", 10.0 * (1 + 1e-13), 10.0, solved="optimal")], 10.0, problem)[0]
+    above = ladder.settle_rungs([climbed("exact", 10.0 * (1 + 1e-13), 10.0, solved="optimal")], 10.0, problem)[0]
     assert (above.value, above.status) == (10.0, "optimal"), "round-off is no contradiction, and no bound is above"
 
 

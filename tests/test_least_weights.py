@@ -14,7 +14,7 @@ import pytest
 
 import mipfs
 from mipfs import Problem, models
-from mipfs.check.bounded import Bounded
+from mipfs.check.bounded import BoundedRidge
 from mipfs.check.dual_vectors import Duals
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UsageError
@@ -156,7 +156,7 @@ def test_rounded_outward() -> None:
         sizes = 10.0 ** r.uniform(-2, 2, p)
         stated = {f: [low, 2.0 * low] if j % 2 else [-2.0 * low, -low]
                   for j, (f, low) in enumerate(zip(data.feature_names, sizes.tolist(), strict=True))}  # fmt: skip
-        theirs = Bounded(stated, data)
+        theirs = BoundedRidge(stated, data)
         ours = Bounds.of({f: (a, b) for f, (a, b) in stated.items()}, data.index, data.scale)
         assert not ours.is_monotone
         assert theirs.excluding == frozenset(range(p))
@@ -199,7 +199,7 @@ def test_the_checker_rounds_costs_of_both_signs_down() -> None:
     scores = r.normal(size=(300, 1)) * 10.0 ** r.uniform(-8, 8, (300, 1))
     penalty = np.abs(r.normal(size=(300, 1)))
     for nothing in (np.array([False]), np.array([True])):
-        found = duals.lifted(scores, penalty, nothing)
+        found = duals.lift(scores, penalty, nothing)
         for cost, c, s in zip(found[:, 0].tolist(), penalty[:, 0].tolist(), scores[:, 0].tolist(), strict=True):
             exact = Fraction(c) - Fraction(s) / 2
             assert Fraction(cost) <= exact or (nothing[0] and cost == c)

@@ -1,4 +1,6 @@
-"""Arrays that a kernel lends or is given: the same numbers, no owner more or less, and its own live until `held`."""
+"""Arrays that a kernel lends or is given: the same numbers, no owner more or less, and its own live until
+`hold_until_here`.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ import pytest
 from numba import errors, typeof
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import held, lent, lent_type
-from mipfs.kernels.face_descent import Model
+from mipfs.compiled.lent import hold_until_here, lend, lent_type
+from mipfs.kernels.face_descent import FaceModel
 from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.structures import steering_of
 from mipfs.settings import NodeSettings
@@ -31,7 +33,7 @@ def total(values):  # type: ignore[no-untyped-def]
 
 @compiled()
 def doubled(pair, beside):  # type: ignore[no-untyped-def]
-    pair, (record, scale) = lent((pair, beside))
+    pair, (record, scale) = lend((pair, beside))
     found = 0.0
     for t in range(pair.first.size):
         part = pair.second[t:]
@@ -43,12 +45,12 @@ def doubled(pair, beside):  # type: ignore[no-untyped-def]
 @compiled()
 def filled_once_more(n):  # type: ignore[no-untyped-def]
     own = Pair(np.full(n, 1.0), np.full(n, 2.0))
-    pair = lent(own)
+    pair = lend(own)
     found = 0.0
     for _ in range(3):
         other = np.full(n, 8.0)  # where the arrays of the pair were, had they been freed
         found += total(other) + total(pair.first) + total(pair.second)
-    held(own)
+    hold_until_here(own)
     return found
 
 
@@ -81,8 +83,8 @@ def added_up(both, t):  # type: ignore[no-untyped-def]
 
 @compiled()
 def of_both(both):  # type: ignore[no-untyped-def]
-    both = lent(both)
-    this, other = both.pair, lent(Pair(both.pair.second, both.pair.first))
+    both = lend(both)
+    this, other = both.pair, lend(Pair(both.pair.second, both.pair.first))
     found = 0.0
     for t in range(this.first.size):
         found += added_up(both, t)
@@ -93,7 +95,7 @@ def of_both(both):  # type: ignore[no-untyped-def]
 
 @compiled()
 def unknown(both):  # type: ignore[no-untyped-def]
-    return lent(both).third
+    return lend(both).third
 
 
 @pytest.mark.slow
@@ -116,8 +118,8 @@ def test_tuples_of_tuples_are_lent_by_their_address() -> None:
 
 def test_in_python_nothing_is_lent() -> None:
     given: Any = (np.ones(2), 3)
-    assert lent(given) is given
-    assert held(given) is None  # type: ignore[func-returns-value]
+    assert lend(given) is given
+    assert hold_until_here(given) is None  # type: ignore[func-returns-value]
 
 
 STEERING = steering_of(NodeSettings())
@@ -130,7 +132,7 @@ def test_a_model_step_has_the_owners_of_its_arrays_as_before(prices: tuple[float
     rng = np.random.default_rng(3)
     k = 12
     A, c = rng.standard_normal((30, k + 1)), np.where(np.arange(k) % 2, *prices)
-    model = Model(A.T @ A, rng.standard_normal(k + 1), rng.standard_normal(k), 0.5, c, 0, 4, True, 1e-10, STEERING)
+    model = FaceModel(A.T @ A, rng.standard_normal(k + 1), rng.standard_normal(k), 0.5, c, 0, 4, True, 1e-10, STEERING)
     arrays = [one for one in model if isinstance(one, np.ndarray)]
     owners = [sys.getrefcount(array) for array in arrays]
     steps, in_python = [np.empty(k + 1) for _ in range(50)], np.empty(k + 1)

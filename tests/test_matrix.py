@@ -15,11 +15,16 @@ from sklearn.svm import LinearSVC
 
 import mipfs
 from mipfs.data import matrix
-from mipfs.data.blocked import held
+from mipfs.data.blocked import split_in_memory
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError
 
-STORES = (np.asarray, sparse.csc_array, lambda X: held(X, 1), lambda X: held(sparse.csc_array(X), 2))
+STORES = (
+    np.asarray,
+    sparse.csc_array,
+    lambda X: split_in_memory(X, 1),
+    lambda X: split_in_memory(sparse.csc_array(X), 2),
+)
 
 
 def exact_moments(column: np.ndarray) -> tuple[float, float]:
@@ -56,7 +61,7 @@ def awkward(n: int = 60) -> np.ndarray:
 @pytest.mark.parametrize("store", [np.asarray, sparse.csc_array])
 def test_standard_matches_exact_arithmetic(store):
     X = awkward()
-    _, center, shift, scale = matrix.scaled(matrix.as_matrix(store(X)), "standard")
+    _, center, shift, scale = matrix.scale_columns(matrix.as_matrix(store(X)), "standard")
     for j in (0, 1, 2, 3, 6, 7, 8):
         mean, deviation = exact_moments(X[:, j])
         assert shift[j] == pytest.approx(mean, rel=1e-13)
@@ -70,8 +75,8 @@ def test_standard_matches_scikit_learn_dense_and_sparse():
     X = np.random.default_rng(0).standard_normal((200, 30)) * np.logspace(-5, 5, 30) + 3.0
     X[X < 2.5] = 0.0
     expected = StandardScaler().fit_transform(X)
-    dense, _, shift, scale = matrix.scaled(matrix.as_matrix(X), "standard")
-    csc, center, _, _ = matrix.scaled(matrix.as_matrix(sparse.csr_array(X)), "standard")
+    dense, _, shift, scale = matrix.scale_columns(matrix.as_matrix(X), "standard")
+    csc, center, _, _ = matrix.scale_columns(matrix.as_matrix(sparse.csr_array(X)), "standard")
     np.testing.assert_allclose(dense, expected, atol=1e-12)
     np.testing.assert_allclose(csc.toarray() - center, expected, atol=1e-12)
     np.testing.assert_allclose(dense * scale + shift, X, atol=1e-9)
@@ -84,9 +89,9 @@ def test_standard_matches_scikit_learn_dense_and_sparse():
 
 def test_standard_leaves_constant_columns_as_they_are():
     X = awkward()
-    dense = matrix.scaled(matrix.as_matrix(X), "standard")[0]
+    dense = matrix.scale_columns(matrix.as_matrix(X), "standard")[0]
     np.testing.assert_array_equal(dense[:, [4, 5]], X[:, [4, 5]])
-    csc, center, _, _ = matrix.scaled(matrix.as_matrix(sparse.csc_array(X)), "standard")
+    csc, center, _, _ = matrix.scale_columns(matrix.as_matrix(sparse.csc_array(X)), "standard")
     np.testing.assert_array_equal(csc[:, [4, 5]].toarray(), X[:, [4, 5]])
     assert center[4] == center[5] == 0
 
@@ -95,7 +100,7 @@ def test_standard_leaves_constant_columns_as_they_are():
 def test_unit_matches_scikit_learn(store):
     X = awkward()
     ordinary = [0, 1, 4, 6, 7, 8]  # scikit-learn's squares over- and underflow in the others
-    got, center, shift, scale = matrix.scaled(matrix.as_matrix(store(X)), "unit")
+    got, center, shift, scale = matrix.scale_columns(matrix.as_matrix(store(X)), "unit")
     got = got.toarray() if sparse.issparse(got) else got
     np.testing.assert_allclose(got[:, ordinary], normalize(X, axis=0)[:, ordinary], rtol=1e-14)
     np.testing.assert_allclose(np.linalg.norm(got, axis=0)[[2, 3]], 1, rtol=1e-14)
@@ -108,7 +113,7 @@ def test_unit_matches_scikit_learn(store):
 def test_columns_too_small_or_large_to_divide_by_stay():
     X = np.array([[5e-324, 1.7e308], [0.0, 1.7e308], [0.0, 1.7e308]])
     for store in (np.asarray, sparse.csc_array):
-        _, _, _, scale = matrix.scaled(matrix.as_matrix(store(X)), "unit")
+        _, _, _, scale = matrix.scale_columns(matrix.as_matrix(store(X)), "unit")
         np.testing.assert_array_equal(scale, [1, 1])
 
 
@@ -148,7 +153,7 @@ def test_columns_of_any_other_size_are_scaled_and_weighed(kind: str) -> None:
 
 def test_none_is_the_matrix_itself():
     X = np.asfortranarray(awkward())
-    got, center, shift, scale = matrix.scaled(matrix.as_matrix(X), "none")
+    got, center, shift, scale = matrix.scale_columns(matrix.as_matrix(X), "none")
     assert got is X
     assert not np.any(center)
     assert not np.any(shift)
@@ -157,9 +162,9 @@ def test_none_is_the_matrix_itself():
 
 def test_many_blocks_equal_one(monkeypatch):
     X = awkward()
-    whole, digest = matrix.scaled(matrix.as_matrix(X), "standard"), matrix.digest(matrix.as_matrix(X))
+    whole, digest = matrix.scale_columns(matrix.as_matrix(X), "standard"), matrix.digest(matrix.as_matrix(X))
     monkeypatch.setattr(matrix, "_BLOCK", 2 * len(X))
-    parts = matrix.scaled(matrix.as_matrix(X), "standard")
+    parts = matrix.scale_columns(matrix.as_matrix(X), "standard")
     for a, b in zip(whole, parts, strict=True):
         np.testing.assert_array_equal(a, b)
     assert matrix.digest(matrix.as_matrix(X)) == digest

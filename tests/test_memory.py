@@ -22,7 +22,7 @@ from mipfs.plumbing import tape
 from mipfs.plumbing.tape import Tape, pieces
 from mipfs.proof.duals import DualStore
 from mipfs.readers.arrays import load_arrays
-from mipfs.result.state import State
+from mipfs.result.state import RunState
 
 
 def hard(n: int = 60, p: int = 30, *, rows: bool = False) -> Problem:
@@ -143,7 +143,7 @@ def test_a_spilled_proof_goes_on(rows: bool, tmp_path: Path, eager: None, monkey
     assert stopped.stop_reason is StopReason.ITERATION_LIMIT
     assert stopped.state is not None
     assert held.state is not None
-    assert stopped.state.digest == State.load(file).digest
+    assert stopped.state.digest == RunState.load(file).digest
     names, clocks = stopped.state.arrays.keys(), {"trace", "run_numbers"}  # which hold seconds
     assert names == held.state.arrays.keys()
     assert all(np.array_equal(stopped.state.arrays[one], held.state.arrays[one]) for one in names - clocks)
@@ -249,7 +249,7 @@ def test_a_killed_run_leaves_its_last_state_and_nothing_else(tmp_path: Path, mon
 def test_large_arrays_are_mapped_and_lies_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mipfs.readers.arrays.MAPPED_BYTES", 200)
     kept = {"a": np.arange(100.0), "b": np.arange(3), "c": np.zeros((4, 50), dtype=np.int8)}
-    State("branch", "stamp", kept).save(tmp_path / "state")
+    RunState("branch", "stamp", kept).save(tmp_path / "state")
     found = load_arrays(tmp_path / "state", mapped=True)
     assert isinstance(found["a"], np.memmap)
     assert not isinstance(found["b"], np.memmap)
@@ -260,7 +260,7 @@ def test_large_arrays_are_mapped_and_lies_refused(tmp_path: Path, monkeypatch: p
     at = content.index(np.arange(100.0).tobytes())
     (tmp_path / "state").write_bytes(content[: at + 80] + b"\x01" + content[at + 81 :])
     with pytest.raises(mipfs.errors.DataError):
-        State.load(tmp_path / "state")
+        RunState.load(tmp_path / "state")
 
 
 def test_an_array_in_fortrans_order_is_read_and_others_are_mapped(tmp_path: Path) -> None:

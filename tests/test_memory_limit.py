@@ -25,7 +25,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """What the operating system tells, from the last on again and again; it is asked at every look."""
     numbers = [10**8]
     monkeypatch.setattr(memory, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(memory, "_held", lambda _key: numbers.pop(0) if len(numbers) > 1 else numbers[0])
+    monkeypatch.setattr(memory, "_read_status", lambda _key: numbers.pop(0) if len(numbers) > 1 else numbers[0])
     return numbers
 
 
@@ -66,11 +66,11 @@ def test_a_limit_below_what_is_held_is_refused_with_both_numbers(told: list[int]
 def test_the_process_holds_no_more_than_a_tenth_above_it() -> None:
     problem = hard(200, 100)
     mipfs.solve(problem, iteration_limit=1)
-    held = memory._held("VmRSS")
+    held = memory._read_status("VmRSS")
     assert held is not None
     limit = (held + 2.5e7) / (0.95 * 1e9)
     result = mipfs.solve(problem, memory_limit=limit, time_limit=120)
     assert result.stop_reason is StopReason.MEMORY_LIMIT
-    after = memory._held("VmRSS")
+    after = memory._read_status("VmRSS")
     assert after is not None
     assert after <= 1.1e9 * limit

@@ -16,7 +16,7 @@ import mipfs
 from mipfs import Instance, Problem
 from mipfs.convert import convert
 from mipfs.errors import MipfsError
-from mipfs.result.state import State
+from mipfs.result.state import RunState
 
 SOURCES = Path(mipfs.__file__).parent
 BETWEEN_PROCESSES = {
@@ -81,7 +81,7 @@ def test_a_hostile_checkpoint_certificate_or_store_runs_nothing(problem: Problem
     mipfs.solve(problem, checkpoint=tmp_path / "s.npz").save(tmp_path / "r.json")
     planted(tmp_path / "s.npz", bomb)
     with pytest.raises(MipfsError):
-        State.load(tmp_path / "s.npz")
+        RunState.load(tmp_path / "s.npz")
     planted(tmp_path / "r.cert.npz", bomb)
     with pytest.raises(MipfsError):
         mipfs.verify(mipfs.Result.load(tmp_path / "r.json"), problem.data).accepted or _refused()

@@ -15,7 +15,7 @@ import mipfs
 import mipfs.atoms
 from mipfs.data.instance import Row
 from mipfs.errors import DataError, RowError, UsageError
-from mipfs.selection.of_groups import compiled
+from mipfs.selection.of_groups import compile_rows
 
 NAMES = ("a", "b", "h1", "h2", "h3", "j1", "j2")
 INDEX = {name: j for j, name in enumerate(NAMES)}
@@ -36,7 +36,7 @@ def test_rows_say_what_the_group_means(seed: int) -> None:
     low, high = sorted(r.integers(-2, 4, 2).tolist())
     lb, ub = [(-math.inf, high), (low, math.inf), (low, high)][seed % 3]
     row = Row("row", terms, float(lb), float(ub))
-    rows = compiled([row], INDEX, GROUPS)
+    rows = compile_rows([row], INDEX, GROUPS)
     for bits in itertools.product((0.0, 1.0), repeat=len(NAMES)):
         ends = itertools.product((0.0, 1.0), repeat=len(rows.extra))
         found = any(rows.hold(np.array([*bits, *z])) for z in ends)
@@ -45,15 +45,15 @@ def test_rows_say_what_the_group_means(seed: int) -> None:
 
 def test_what_needs_no_variable_has_none() -> None:
     implied = Row("implies[home -> job]", {"home": 1.0, "job": -1.0}, -math.inf, 0.0)
-    rows = compiled([implied], INDEX, GROUPS)
+    rows = compile_rows([implied], INDEX, GROUPS)
     assert len(rows.extra) == 0
     assert rows.names == tuple(f"implies[home -> job] ({one})" for one in GROUPS["home"])
-    one = compiled([Row("one", {"home": 1.0}, 1.0, math.inf)], INDEX, GROUPS)
+    one = compile_rows([Row("one", {"home": 1.0}, 1.0, math.inf)], INDEX, GROUPS)
     assert one.matrix.toarray().tolist() == [[0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0]]
     two = Row("two", {"home": 1.0, "job": 1.0, "a": 1.0}, 2.0, math.inf)
-    assert compiled([two], INDEX, GROUPS).extra.names == ("home", "job")
+    assert compile_rows([two], INDEX, GROUPS).extra.names == ("home", "job")
     with pytest.raises(RowError, match="no feature is called 'house'"):
-        compiled([Row("row", {"house": 1.0}, 0.0, 1.0)], INDEX, GROUPS)
+        compile_rows([Row("row", {"house": 1.0}, 0.0, 1.0)], INDEX, GROUPS)
 
 
 @pytest.fixture(scope="module")

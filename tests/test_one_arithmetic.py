@@ -15,7 +15,7 @@ from scipy import sparse
 
 import mipfs
 from mipfs import Instance, Problem, Result
-from mipfs.data.linear import combined, decision, scaled_sum
+from mipfs.data.linear import combine_columns, decision, scaled_sum
 from mipfs.data.matrix import standing
 from mipfs.errors import DataError, UsageError
 
@@ -129,19 +129,19 @@ def test_a_sum_depends_on_its_row_alone() -> None:
     for n, k in ((1, 1), (7, 3), (50, 200), (700, 500), (3, 0)):
         X = np.where(r.random((n, k)) < 0.3, r.normal(size=(n, k)), 0.0)
         w, shift, scale = r.normal(size=k), r.normal(size=k), r.uniform(0.1, 2.0, k)
-        whole = combined(X, w)
+        whole = combine_columns(X, w)
         in_order = [sum((w[j] * X[i, j] for j in range(k)), 0.0) for i in range(min(n, 9))]
         assert np.array_equal(whole[: len(in_order)], in_order)
         shifted = scaled_sum(X, w, shift, scale)
         places = np.repeat(np.indices((n, k)).reshape(2, -1), 2, axis=1)
         doubled = sparse.coo_array((np.ones(2 * n * k), tuple(places)), (n, k))
         for form in (sparse.csr_array, sparse.csc_array, sparse.coo_array, np.asfortranarray):
-            assert np.array_equal(combined(form(X), w), whole)
+            assert np.array_equal(combine_columns(form(X), w), whole)
             assert np.array_equal(scaled_sum(form(X), w, shift, scale), shifted)
-        assert np.array_equal(combined(doubled, w), combined(np.full((n, k), 2.0), w))
+        assert np.array_equal(combine_columns(doubled, w), combine_columns(np.full((n, k), 2.0), w))
         for i in range(0, n, 11):
             assert scaled_sum(X[[i]], w, shift, scale)[0] == shifted[i]
-            assert combined(sparse.csr_array(X[[i]]), w)[0] == whole[i]
+            assert combine_columns(sparse.csr_array(X[[i]]), w)[0] == whole[i]
         np.testing.assert_allclose(decision(X, w, 0.5, shift, scale), X @ w + 0.5, rtol=1e-9, atol=1e-9)
 
 

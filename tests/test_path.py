@@ -23,8 +23,8 @@ from mipfs.check.paths import check_path
 from mipfs.data.instance import Instance, Row, SelectDefaults
 from mipfs.errors import UsageError
 from mipfs.lab.studies.choice import least_error, one_standard_error
-from mipfs.lab.studies.folds import stratified
-from mipfs.lab.studies.walk import _tightened
+from mipfs.lab.studies.folds import stratify
+from mipfs.lab.studies.walk import _tighten_bounds
 from mipfs.problem import Problem
 from mipfs.result.result import Result, Status
 from mipfs.selection.selection import Extras, Rows
@@ -202,9 +202,9 @@ def test_the_bound_of_another_point_is_taken_over_from_the_right_side(
         dataclasses.replace(point, bound=bound, place={axis: values[k] for axis, values in axes.items()})
         for k, bound in enumerate((7.0, 5.0, 3.0))
     ]
-    assert [p.bound for p in _tightened(points)] == [(7.0, 5.0, 3.0)[k] for k in from_where]
+    assert [p.bound for p in _tighten_bounds(points)] == [(7.0, 5.0, 3.0)[k] for k in from_where]
     blind = [dataclasses.replace(points[0], bound=-np.inf), *points[1:]]
-    assert _tightened(blind)[0].bound == (5.0 if from_where in ([0, 1, 2],) else -np.inf)
+    assert _tighten_bounds(blind)[0].bound == (5.0 if from_where in ([0, 1, 2],) else -np.inf)
 
 
 def test_a_path_through_selections_that_cannot_be() -> None:
@@ -247,7 +247,7 @@ def test_cross_validation_is_that_of_a_plain_loop() -> None:
     found = mipfs.path(Problem(data, C=0.3), M=[1, 2, 3, 4], folds=3, seed=2, gap=GAP)
     for point in found.points:
         errors = []
-        for fold in stratified(data, 3, 2):
+        for fold in stratify(data, 3, 2):
             alone = mipfs.solve(Problem(fold.train, M=point.value, C=0.3), gap=GAP)
             errors.append(np.mean(np.where(alone.decision_function(fold.X) > 0, 1.0, -1.0) != fold.y))
         assert point.errors == pytest.approx(errors)
@@ -273,7 +273,7 @@ def test_folds_of_a_measure_choose_by_it(measure: str) -> None:
     found = mipfs.path(Problem(data, **asked), M=[1, 2, 3], folds=3, seed=2, gap=1e-3, driver="gbd")
     for point in found.points:
         errors = []
-        for fold in stratified(data, 3, 2):
+        for fold in stratify(data, 3, 2):
             alone = mipfs.solve(Problem(fold.train, M=point.value, **asked), "gbd", gap=1e-3)
             scores = alone.decision_function(fold.X)
             wrong = np.mean((scores > 0) != (fold.y > 0))
@@ -312,7 +312,7 @@ def test_the_one_standard_error_point_is_that_of_a_plain_loop(axes: dict[str, li
     errors: dict[Any, list[float]] = {}
     for place in itertools.product(*simplest_first):
         value = place if len(axes) > 1 else place[0]
-        for fold in stratified(data, 4, 3):
+        for fold in stratify(data, 4, 3):
             alone = mipfs.solve(Problem(fold.train, loss=loss).replace(**dict(zip(axes, place, strict=True))), gap=GAP)
             wrong = np.where(alone.decision_function(fold.X) > 0, 1.0, -1.0) != fold.y
             errors.setdefault(value, []).append(float(np.mean(wrong)))
@@ -428,9 +428,9 @@ def test_folds_solve_the_same_problem_on_their_own_data(kind: str) -> None:
 
     found = mipfs.path(on(data), M=[1, 2], folds=3, seed=1, gap=GAP)
     for point in found.points:
-        alone = [mipfs.solve(on(fold.train).replace(M=point.value), gap=GAP) for fold in stratified(data, 3, 1)]
+        alone = [mipfs.solve(on(fold.train).replace(M=point.value), gap=GAP) for fold in stratify(data, 3, 1)]
         assert point.errors == pytest.approx(
-            [fold.error(one, Problem(data)) for fold, one in zip(stratified(data, 3, 1), alone, strict=True)]
+            [fold.error(one, Problem(data)) for fold, one in zip(stratify(data, 3, 1), alone, strict=True)]
         )
 
 

@@ -248,7 +248,7 @@ def test_a_solver_that_fails_does_not_make_a_problem_infeasible(driver: str, mon
 
 
 def test_unbounded_or_infeasible_is_decided_without_presolve() -> None:
-    model = highs.Model()
+    model = highs.HighsModel()
     model.add_column(1.0, -highs.infinity(), highs.infinity())
     assert highs.solve(model).status == "unbounded"
     model.set_costs(np.zeros(1))

@@ -144,8 +144,8 @@ def test_they_steer_and_leave_the_answer() -> None:
 
 
 def test_a_part_of_the_atoms_has_those_of_the_whole() -> None:
-    from mipfs.run.part import Part
+    from mipfs.run.part import PartialRun
 
     asked = BranchSettings(tree=TreeSettings(batch=3))
     whole = Run(problem(), Options(), settings=asked)
-    assert Part(whole, np.arange(3)).settings is asked
+    assert PartialRun(whole, np.arange(3)).settings is asked

@@ -23,7 +23,7 @@ from mipfs.lab.studies.calibration import calibrate
 from mipfs.losses import LOSSES
 from mipfs.plumbing.machine import GARBAGE, cores, sharing
 from mipfs.run import side_by_side
-from mipfs.run.side_by_side import Died, in_order, jobs_of, limits_of, outcomes
+from mipfs.run.side_by_side import LostFit, in_order, jobs_of, limits_of, outcomes
 from tests.side_tasks import begun, cores_there, dying, falling, known_losses, squared, warning_of, where
 
 HERE = os.getpid()
@@ -60,7 +60,7 @@ def test_what_a_task_raises_is_raised() -> None:
 def test_a_process_that_dies_costs_its_own_task_alone() -> None:
     found = dict(outcomes(dying, HERE, range(5), 2, here=False))
     assert {k: v for k, v in found.items() if k != 3} == {0: 0, 1: 1, 2: 2, 4: 4}
-    assert isinstance(found[3], Died)
+    assert isinstance(found[3], LostFit)
     assert "give fewer jobs" in str(found[3])
 
 

@@ -66,7 +66,7 @@ def test_any_of_them_leaves_the_incumbent(number: int, times: int, driver: str) 
 def test_a_signal_that_is_ignored_stays_ignored() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     heard: list[int] = []
-    with signals.handled(lambda number, frame: heard.append(number)):
+    with signals.handle_signals(lambda number, frame: heard.append(number)):
         signal.raise_signal(signal.SIGHUP)
         signal.raise_signal(signal.SIGTERM)
     assert heard == [signal.SIGTERM]
@@ -74,16 +74,16 @@ def test_a_signal_that_is_ignored_stays_ignored() -> None:
 
 def test_what_is_held_is_heard_by_the_next_who_listens_or_raised_at_the_end() -> None:
     steps = []
-    with pytest.raises(KeyboardInterrupt), signals.held():
+    with pytest.raises(KeyboardInterrupt), signals.hold_signals():
         signal.raise_signal(signal.SIGINT)
         steps.append("on")
     assert steps == ["on"]
     heard: list[int] = []
-    with signals.held():
+    with signals.hold_signals():
         signal.raise_signal(signal.SIGTERM)
-        with signals.handled(lambda number, frame: heard.append(number)):
+        with signals.handle_signals(lambda number, frame: heard.append(number)):
             assert heard == [signal.SIGTERM]
-    with signals.held(deliver=False):
+    with signals.hold_signals(deliver=False):
         signal.raise_signal(signal.SIGTERM)
 
 
@@ -91,7 +91,7 @@ def test_another_thread_changes_no_handler() -> None:
     found: list[object] = []
 
     def work() -> None:
-        with signals.held(), signals.heard():
+        with signals.hold_signals(), signals.heard():
             found.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=work)
@@ -110,10 +110,10 @@ def test_what_cannot_be_raised_is_said_after_the_block_but_for_a_signal(
         def __del__(self) -> None:
             raise self.error("met in a destructor")
 
-    signals.Strike.any_came = False
+    signals.InterruptHandler.any_came = False
     hook = sys.unraisablehook = lambda args: print(args.exc_type.__name__)
     try:
-        with signals.unraised():
+        with signals.silence_interrupts():
             for error in (KeyboardInterrupt, ValueError):
                 Falling(error)
             print("the block")
@@ -166,7 +166,7 @@ def test_a_signal_that_was_lost_stops_the_run_all_the_same() -> None:
         def __del__(self) -> None:
             signal.raise_signal(signal.SIGTERM)
 
-    with signals.unraised(), signals.heard() as strike:
+    with signals.silence_interrupts(), signals.heard() as strike:
         assert not signals.lost()
         finalised = Finalised()
         del finalised

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
 
-from mipfs.plumbing.declared import Within
+from mipfs.plumbing.declared import NumberRange
 from mipfs.plumbing.typed_json import JUDGED, FieldError, FileName, Null, Numbers, Such, Whole, Written, plain, read
 from mipfs.result.result_document import ResultDocument
 from tests.schemas import FOLDER, broken
@@ -60,8 +60,8 @@ class Rung:
         (float, [0, 1.5, -2], [True, "1", None, []]),
         (bool, [True, False], [0, 1, None, "true"]),
         (Whole, [0, 7], [-1, 1.0, True]),
-        (Annotated[float, Within(above=0)], [1e-300, 3], [0, 0.0, -1, True]),
-        (Annotated[list[int], Within(1, 2)], [[1], [1, 2]], [[], [1, 2, 3], ["a"], 1]),
+        (Annotated[float, NumberRange(above=0)], [1e-300, 3], [0, 0.0, -1, True]),
+        (Annotated[list[int], NumberRange(1, 2)], [[1], [1, 2]], [[], [1, 2, 3], ["a"], 1]),
         (Literal[1, "a"], [1, "a"], [True, 1.0, "b", None, [1]]),
         (tuple[str, float], [["a", 1]], [["a"], ["a", 1, 2], ["a", "b"], "ab", {"a": 1}]),
         (list[str] | None, [None, [], ["a"]], [[1], "a", {}]),

@@ -15,10 +15,10 @@ from sklearn.preprocessing import StandardScaler
 
 import mipfs
 from mipfs import FSPClassifier, Problem
-from mipfs.check.rounding import Rejected
+from mipfs.check.rounding import CertificateError
 from mipfs.check.scaling import by_rules
 from mipfs.data import matrix
-from mipfs.data.blocked import held
+from mipfs.data.blocked import split_in_memory
 from mipfs.data.instance import Instance
 from tests import two_checkers
 
@@ -45,7 +45,7 @@ def values(data: Instance) -> Any:
 
 def stored_as(X: Any, kind: str) -> Any:
     found = sparse.csc_array(X) if "sparse" in kind else np.asfortranarray(X)
-    return held(found, 3) if "blocked" in kind else found
+    return split_in_memory(found, 3) if "blocked" in kind else found
 
 
 @pytest.mark.parametrize("kind", STORED)
@@ -105,7 +105,7 @@ def test_data_goes_from_one_version_of_the_rules_to_another(kind: str) -> None:
     }
     for one, other in ((4, 5), (5, 4)):
         if kind == "dense":
-            with pytest.raises(Rejected, match=f"rules={other}"):
+            with pytest.raises(CertificateError, match=f"rules={other}"):
                 by_rules(data[one], other)
             continue
         found = by_rules(data[one], other)

@@ -19,7 +19,7 @@ import pytest
 import mipfs
 from mipfs import models, weight_rows
 from mipfs.atoms import make
-from mipfs.data.over_weights import Ends, WeightRow, allowance, power_above
+from mipfs.data.over_weights import RowEnds, WeightRow, allowance, power_above
 from mipfs.errors import DataError, MipfsError, RowError, UsageError
 from mipfs.lab.baselines import get_baseline
 from mipfs.lab.studies.folds import fold
@@ -173,7 +173,7 @@ def _declared(name: str, problem: mipfs.Problem) -> float:
     """What Clarabel says of a formulation of a problem."""
     from mipfs import formulation
 
-    return float(formulation.declared(name, problem).cvxpy.solve(solver="CLARABEL"))
+    return float(formulation.declare(name, problem).cvxpy.solve(solver="CLARABEL"))
 
 
 @pytest.mark.slow
@@ -251,7 +251,7 @@ def test_weights_are_brought_into_rows_and_box() -> None:
         WeightRow((("x1", 1.0), ("x4", -2.0)), -0.1, INF),
     )
     index = {f"x{j + 1}": j for j in range(5)}
-    ends = Ends(rows, index, np.array([1.0, 2.0, 0.5, 3.0, 1.0]), 16.0)
+    ends = RowEnds(rows, index, np.array([1.0, 2.0, 0.5, 3.0, 1.0]), 16.0)
     ids, low, high = np.arange(5), np.array([0.0, -1.0, -9.0, -9.0, -9.0]), np.array([9.0, 9.0, 0.0, 9.0, 9.0])
     w = np.array([0.3, -0.2, -0.7, 2.0, 1.0])
     moved = ends.brought_in(ids, w, (low, high))
@@ -265,7 +265,7 @@ def test_weights_are_brought_into_rows_and_box() -> None:
 
 def test_a_weight_that_a_row_leaves_nothing_takes_no_other_with_it() -> None:
     rows = (WeightRow((("x1", 2.0), ("x2", 1.0)), 0.0, 0.0), WeightRow((("x3", 1.0), ("x4", 1.0)), 0.0, 0.0))
-    ends = Ends(rows, {f"x{j + 1}": j for j in range(5)}, np.ones(5), 16.0)
+    ends = RowEnds(rows, {f"x{j + 1}": j for j in range(5)}, np.ones(5), 16.0)
     ids, w = np.array([1, 2, 3, 4]), np.array([1e-13, 0.7, -0.7, 2.0])  # x1 is not selected, and so x2 is 0
     moved = ends.brought_in(ids, w, (-INF, INF))
     assert ends.hold(ids, moved)

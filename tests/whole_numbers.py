@@ -340,9 +340,9 @@ class Forger:
         """The JSON that says that a system is infeasible."""
         _, document, _ = self.shown[0]
         rows = system.problem().named_rows()
-        from mipfs.result.sidecar import stated
+        from mipfs.result.sidecar import state_rows
 
-        said = stated(rows, data().feature_names)
+        said = state_rows(rows, data().feature_names)
         extra = {name: one | {"value": None} for name, one in said["extra"].items()}
         params = {**document["params"], "M": system.M}
         return {**document, **no_incumbent(document, "INFEASIBLE"), **said, "extra": extra, "params": params}

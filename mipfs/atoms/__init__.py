@@ -21,7 +21,7 @@ from mipfs.atoms.parts import largest
 from mipfs.data.instance import Instance
 from mipfs.data.names import Unstored
 from mipfs.errors import UsageError
-from mipfs.plumbing.arrays import Array, Arrays, Integers, scattered
+from mipfs.plumbing.arrays import Array, Arrays, Integers, scatter
 from mipfs.plumbing.digest import digest
 
 Ids = Sequence[int] | Integers
@@ -37,7 +37,7 @@ def __getattr__(name: str) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class AtomColumns:
     """The columns of X that chosen atoms use, atom by atom; one that two atoms share stands there twice.
 
     An SVM on ``scale * X[:, ids]`` with ½ Σ_k w_k²/σ[atom_k] is v(σ); its weights times `scale`, added up over
@@ -56,7 +56,7 @@ class Columns:
     scale: Array
 
 
-def merged(ids: Integers, w: Array) -> tuple[Integers, Array]:
+def merge_columns(ids: Integers, w: Array) -> tuple[Integers, Array]:
     """Columns (k,) of which some may stand twice, each once, with the sums of their weights; else as they are."""
     if np.all(ids[1:] > ids[:-1]):
         return ids, w
@@ -66,7 +66,7 @@ def merged(ids: Integers, w: Array) -> tuple[Integers, Array]:
     return distinct, np.bincount(place, w, distinct.size).astype(float)
 
 
-def split_squares(columns: Columns, ids: Integers, w: Array, part: Array) -> float:
+def split_squares(columns: AtomColumns, ids: Integers, w: Array, part: Array) -> float:
     """Σ_j w_j²/(Σ λ_g² σ_g) over the atoms g that use column j: what is least of all ways to split w.
 
     Parameters
@@ -83,7 +83,7 @@ def split_squares(columns: Columns, ids: Integers, w: Array, part: Array) -> flo
     return float(each @ each)
 
 
-def shares(columns: Columns, ids: Integers, part: Array) -> Array:
+def shares(columns: AtomColumns, ids: Integers, part: Array) -> Array:
     """Σ σ_g of every column, (k,), over the atoms g of scale 1 that use it, of which one alone has it mostly.
 
     Parameters
@@ -199,7 +199,7 @@ class Atoms(ABC):
         return largest(self.scores(v), B)
 
     @abstractmethod
-    def columns(self, ids: Ids) -> Columns:
+    def columns(self, ids: Ids) -> AtomColumns:
         """The columns of X that the atoms `ids` use."""
 
     @property
@@ -225,7 +225,7 @@ class Atoms(ABC):
         columns = self.columns(ids)
         used, place = np.unique(columns.ids, return_inverse=True)
         parts = np.split(place, np.cumsum(np.bincount(columns.atom, minlength=ids.size)))[:-1]
-        scale = scattered(ids.size, columns.atom, columns.scale)
+        scale = scatter(ids.size, columns.atom, columns.scale)
         members = dict(zip((self.names[g] for g in ids), parts, strict=True))
         return Groups(self.data.only(used), members, scale)
 
@@ -248,7 +248,7 @@ class Atoms(ABC):
     def document(self, ids: Integers) -> dict[str, Any] | None:
         """What is selected, for the JSON of a result with the atoms `ids`: names, columns by name, and λ."""
         columns = self.columns(np.arange(self.count))
-        scale = scattered(self.count, columns.atom, columns.scale)
+        scale = scatter(self.count, columns.atom, columns.scale)
         names = self.data.feature_names
         ends = np.cumsum(np.bincount(columns.atom, minlength=self.count))
         parts = np.split(columns.ids, ends[:-1])

@@ -19,11 +19,11 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from mipfs.atoms import Atoms, Columns, Ids, check_features, stamp_of
+from mipfs.atoms import AtomColumns, Atoms, Ids, check_features, stamp_of
 from mipfs.atoms.features import Scaling, kept_scaling, omega_radius, scales, sum_error, times_squares
 from mipfs.atoms.groups import columns_at
 from mipfs.data.instance import Instance
-from mipfs.data.linear import combined
+from mipfs.data.linear import combine_columns
 from mipfs.data.made import NUMBERS_PER_BLOCK, GroupNames, MadeMatrix
 from mipfs.data.matrix import standing
 from mipfs.errors import DataError, UsageError
@@ -208,7 +208,7 @@ class Additive(Atoms, ABC):
         found = self.scores(v) if scores is None else scores
         return sum_error(found, self.scale * omega_radius(v, self._norms, np.zeros(1)), self.sizes)
 
-    def columns(self, ids: Ids) -> Columns:
+    def columns(self, ids: Ids) -> AtomColumns:
         """The columns of `data` that the features `ids` have, feature by feature."""
         return columns_at(ids, self.starts, self.sizes, self.scale)
 
@@ -231,7 +231,7 @@ def decision(made: Mapping[str, Any], weights: Mapping[str, float], values: Mapp
     total = np.zeros(next(iter(values.values()), np.empty(0)).size)
     for name, one in made["features"].items():
         part = kind.mapped(made["options"], one["map"], values[name])
-        total += combined(part, np.array([weights.get(f"{name}[{k}]", 0.0) for k in range(part.shape[1])]))
+        total += combine_columns(part, np.array([weights.get(f"{name}[{k}]", 0.0) for k in range(part.shape[1])]))
     return total
 
 

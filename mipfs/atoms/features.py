@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms import Atoms, BestSearch, Columns, Ids, check_features, stamp_of
+from mipfs.atoms import AtomColumns, Atoms, BestSearch, Ids, check_features, stamp_of
 from mipfs.data.blocked import Blocked
 from mipfs.data.checks import as_numbers
 from mipfs.data.instance import Instance
@@ -108,10 +108,10 @@ class Features(Atoms):
         """A bound on |computed − exact| of every score, shape (p,); see `sum_error`."""
         return sum_error(self.scores(v) if scores is None else scores, self.scale * self.omega_error(v), np.ones(1))
 
-    def columns(self, ids: Ids) -> Columns:
+    def columns(self, ids: Ids) -> AtomColumns:
         """The columns of the features `ids`: themselves."""
         chosen = np.asarray(ids, dtype=np.int64)
-        return Columns(chosen, np.arange(chosen.size, dtype=np.int64), self.scale[chosen])
+        return AtomColumns(chosen, np.arange(chosen.size, dtype=np.int64), self.scale[chosen])
 
     def name(self, atom: int) -> str:
         """The name of an atom."""

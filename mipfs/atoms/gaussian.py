@@ -19,7 +19,7 @@ from mipfs.atoms.additive import Additive, dense_part
 from mipfs.atoms.features import Scaling
 from mipfs.data.instance import Instance
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.plumbing.declared import Positive, Seed, Within, declared
+from mipfs.plumbing.declared import NumberRange, Positive, Seed, check_arguments
 
 MOST_PAIRS = 50
 
@@ -47,12 +47,12 @@ class Gaussian(Additive):
 
     name = "additive-gaussian"
 
-    @declared
+    @check_arguments
     def __init__(
         self,
         raw: Instance,
         *,
-        pairs: Annotated[int, Within(1, MOST_PAIRS)] = 5,
+        pairs: Annotated[int, NumberRange(1, MOST_PAIRS)] = 5,
         width: Positive = 1.0,
         seed: Seed | None = None,
         scaling: Scaling = "none",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.atoms import Atoms, Columns, Ids, check_features, stamp_of
+from mipfs.atoms import AtomColumns, Atoms, Ids, check_features, stamp_of
 from mipfs.atoms.features import (
     Features,
     Scaling,
@@ -22,7 +22,7 @@ from mipfs.atoms.features import (
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.plumbing.declared import declared
+from mipfs.plumbing.declared import check_arguments
 
 
 class Groups(Atoms):
@@ -55,7 +55,7 @@ class Groups(Atoms):
         No groups, an empty one, one that names a feature twice or one that is not there, an unknown scaling.
     """
 
-    @declared
+    @check_arguments
     def __init__(
         self,
         data: Instance,
@@ -122,7 +122,7 @@ class Groups(Atoms):
         found = self.scores(v) if scores is None else scores
         return sum_error(found, self.scale * omega_radius(v, *self._radii), self.sizes)
 
-    def columns(self, ids: Ids) -> Columns:
+    def columns(self, ids: Ids) -> AtomColumns:
         """The columns of the groups `ids`, group by group, each in the order in which it was given."""
         return columns_at(ids, self._starts, self.sizes, self.scale, self._members)
 
@@ -149,12 +149,12 @@ def _with_single_features(data: Instance) -> Mapping[str, Sequence[str]]:
     return {**data.groups, **{name: (name,) for name in alone}}
 
 
-def columns_at(ids: Ids, starts: Integers, sizes: Integers, scale: Array, among: Integers | None = None) -> Columns:
+def columns_at(ids: Ids, starts: Integers, sizes: Integers, scale: Array, among: Integers | None = None) -> AtomColumns:
     """The columns of the atoms `ids`, of which each has `sizes` from `starts` on (of `among`), and one λ for all."""
     chosen = np.asarray(ids, dtype=np.int64)
     places = spans(starts[chosen], sizes[chosen])
     atom = np.repeat(np.arange(chosen.size, dtype=np.int64), sizes[chosen])
-    return Columns(places if among is None else among[places], atom, scale[chosen][atom])
+    return AtomColumns(places if among is None else among[places], atom, scale[chosen][atom])
 
 
 def spans(starts: Integers, sizes: Integers) -> Integers:

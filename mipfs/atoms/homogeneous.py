@@ -23,7 +23,7 @@ from mipfs.atoms.additive import Additive, counted_from, dense_part, not_negativ
 from mipfs.atoms.features import Scaling
 from mipfs.data.instance import Instance
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.plumbing.declared import Positive, Within, declared
+from mipfs.plumbing.declared import NumberRange, Positive, check_arguments
 
 MOST_STEPS = 50
 
@@ -54,12 +54,12 @@ class Homogeneous(Additive):
     INTERVALS: ClassVar[tuple[float, ...]]
     """L for 1, 2, … steps; the last holds for more, times its number of steps and divided by theirs."""
 
-    @declared
+    @check_arguments
     def __init__(
         self,
         raw: Instance,
         *,
-        steps: Annotated[int, Within(1, MOST_STEPS)] = 3,
+        steps: Annotated[int, NumberRange(1, MOST_STEPS)] = 3,
         interval: Positive | None = None,
         shift: bool = False,
         scaling: Scaling = "none",

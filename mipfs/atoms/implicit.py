@@ -115,6 +115,6 @@ class Implicit(Features, ABC):
         return self.search()
 
 
-def some(ids: Integers) -> Integers:
+def ensure_one(ids: Integers) -> Integers:
     """These atoms, or the first one where there are none: a proof is over at least one."""
     return ids if ids.size else np.zeros(1, dtype=np.int64)

@@ -21,7 +21,7 @@ from mipfs.data.instance import Instance
 from mipfs.data.made import NUMBERS_PER_BLOCK
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.plumbing.declared import Within, declared
+from mipfs.plumbing.declared import NumberRange, check_arguments
 
 WHAT = "the histogram intersection kernel"
 MOST_LEVELS = 1 << 20
@@ -56,14 +56,14 @@ class Intersection(Additive):
 
     name = "additive-hik"
 
-    @declared
+    @check_arguments
     def __init__(
         self,
         raw: Instance,
         *,
-        levels: Annotated[int, Within(1, MOST_LEVELS)] | None = None,
+        levels: Annotated[int, NumberRange(1, MOST_LEVELS)] | None = None,
         shift: bool = False,
-        beta: Annotated[float, Within(above=0, most=MOST_BETA)] = 1.0,
+        beta: Annotated[float, NumberRange(above=0, most=MOST_BETA)] = 1.0,
         absolute: bool = False,
         scaling: Scaling = "none",
     ) -> None:
@@ -91,7 +91,7 @@ class Intersection(Additive):
     def _sort(self, raw: Instance) -> None:
         """Distinct positive values of every feature, and the samples that have each: one sort for every block."""
         found = [
-            _sorted(owner, rows, raised(x - self._least[owner], self.options), self.levels)
+            _sort_values(owner, rows, raise_to_power(x - self._least[owner], self.options), self.levels)
             for owner, rows, x in _entries(raw, self.shift)
         ]
         knots, counts, rows, owner = (np.concatenate(parts) for parts in zip(*found, strict=True))
@@ -138,8 +138,8 @@ class Intersection(Additive):
     def mapped(options: Mapping[str, Any], stated: Mapping[str, Any], x: Array) -> sparse.csc_array:
         """The columns of new values; of rounded ones where the training data was rounded."""
         knots = np.array(stated["knots"], dtype=float)
-        at = raised(x if options.get("absolute") else counted_from(x, stated["least"], WHAT), options)
-        return hat_columns(quantised(at, options["levels"], float(knots[-1])), knots)
+        at = raise_to_power(x if options.get("absolute") else counted_from(x, stated["least"], WHAT), options)
+        return hat_columns(quantise(at, options["levels"], float(knots[-1])), knots)
 
 
 def hat_columns(x: Array, knots: Array) -> sparse.csc_array:
@@ -157,14 +157,14 @@ def hat_columns(x: Array, knots: Array) -> sparse.csc_array:
     return made
 
 
-def raised(x: Array, options: Mapping[str, Any]) -> Array:
+def raise_to_power(x: Array, options: Mapping[str, Any]) -> Array:
     """|x|^β, of what is counted from 0."""
     size = np.abs(x) if options.get("absolute") else x
     beta = options.get("beta", 1.0)
     return size if beta == 1.0 else np.power(size, beta)
 
 
-def quantised(x: Array, levels: int | None, top: Array | float) -> Array:
+def quantise(x: Array, levels: int | None, top: Array | float) -> Array:
     """x rounded to the nearest multiple of top/levels, at most top; without levels x."""
     return x if levels is None else np.asarray(np.rint(np.minimum(x / top, 1.0) * levels) / levels * top)
 
@@ -187,14 +187,14 @@ def _entries(raw: Instance, shift: bool) -> Iterator[tuple[Integers, Integers, A
         yield np.repeat(features, n), np.tile(np.arange(n), features.size), block.T.ravel()
 
 
-def _sorted(
+def _sort_values(
     owner: Integers, rows: Integers, x: Array, levels: int | None
 ) -> tuple[Array, Integers, Integers, Integers]:
     """Distinct positive values, how many samples have each, these samples in order, and the feature of every value."""
     if levels is not None and x.size:
         tops = np.zeros(int(owner[-1]) + 1)
         np.maximum.at(tops, owner, x)
-        x = quantised(x, levels, np.where(tops > 0.0, tops, 1.0)[owner])
+        x = quantise(x, levels, np.where(tops > 0.0, tops, 1.0)[owner])
     kept = np.flatnonzero(x > 0.0)
     order = kept[np.lexsort((x[kept], owner[kept]))]
     ids, values = owner[order], x[order]

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mipfs.atoms import Atoms, Columns, Ids
+from mipfs.atoms import AtomColumns, Atoms, Ids
 from mipfs.atoms.features import Features
 from mipfs.data.instance import Instance
 from mipfs.data.made import MadeMatrix
@@ -104,6 +104,6 @@ class Made(Atoms, ABC):
         """At most B atoms of largest positive score, best first."""
         return self.features.best(v, B)
 
-    def columns(self, ids: Ids) -> Columns:
+    def columns(self, ids: Ids) -> AtomColumns:
         """The columns of `view` that the atoms `ids` use: themselves."""
         return self.features.columns(ids)

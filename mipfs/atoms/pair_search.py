@@ -38,7 +38,7 @@ BELOW = 1.0 - 1e-7
 
 
 @dataclass(eq=False)
-class Best:
+class BestPairs:
     """The B best so far, of equal ones the lowest number; what is below `least` never counts."""
 
     B: int
@@ -66,7 +66,7 @@ class Best:
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
+class FeatureSums:
     """What one pass over the data says of every feature: Σ v x, Σ v x², and q."""
 
     linear: Array
@@ -133,7 +133,7 @@ class PairSearch(Search):
     def _is_nonnegative(self) -> bool:
         return bool((self.X.data if self.is_sparse else self.X).min(initial=0.0) >= 0.0)
 
-    def weights(self, v: Array) -> Weights:
+    def weights(self, v: Array) -> FeatureSums:
         """Σ v x, Σ v x² and q of every feature; q is not too small by more than `BELOW` allows."""
         p = self.monomials.p
         linear, squares, plus, minus = (np.empty(p) for _ in range(4))
@@ -151,7 +151,7 @@ class PairSearch(Search):
                 plus[part], minus[part] = above @ X, below @ X
             self._exact(squares, linear, v)
         q = np.sqrt(np.maximum(plus, minus) if self._is_nonnegative else plus + minus)
-        return Weights(linear, squares, q)
+        return FeatureSums(linear, squares, q)
 
     def _exact(self, squares: Array, linear: Array, v: Array) -> None:
         """The sums over dense columns, taken in the order of the rows: equal columns have equal sums."""
@@ -188,7 +188,7 @@ class PairSearch(Search):
         StoppedError
             `must_stop` said so before it was done.
         """
-        best = Best(B, max(least, 0.0))
+        best = BestPairs(B, max(least, 0.0))
         weights = self.weights(v)
         self.work = 0
         if B <= 0:
@@ -199,7 +199,7 @@ class PairSearch(Search):
         self._last = best.ids
         return best.ids, best.sizes
 
-    def _small(self, best: Best, v: Array, weights: Weights, must_stop: Callable[[], bool]) -> None:
+    def _small(self, best: BestPairs, v: Array, weights: FeatureSums, must_stop: Callable[[], bool]) -> None:
         """Take in the best monomials of at most two features."""
         self._singles(best, v, weights)
         q = weights.q
@@ -227,7 +227,7 @@ class PairSearch(Search):
         """√Σ |v| x² of every feature."""
         return np.sqrt(np.maximum(self.weights(np.abs(v)).squares, 0.0))
 
-    def _singles(self, best: Best, v: Array, weights: Weights) -> None:
+    def _singles(self, best: BestPairs, v: Array, weights: FeatureSums) -> None:
         """Squares, single features and the constant."""
         p = self.monomials.p
         every = np.arange(self.monomials.p, dtype=np.int64)
@@ -244,27 +244,27 @@ class PairSearch(Search):
         """The numbers of monomials of two features and what is fixed beside them."""
         return self.monomials.ids(np.stack([*(np.full(left.size, j) for j in fixed), left, right], axis=1))
 
-    def _among(self, columns: Integers, q: Array, best: Best, scope: Scope, must_stop: Callable[[], bool]) -> None:
+    def _among(self, columns: Integers, q: Array, best: BestPairs, scope: Scope, must_stop: Callable[[], bool]) -> None:
         """Take in the best pairs of different features among `columns`, in order of falling q, (k,) each."""
         if columns.size >= 2:
             within = self._among_sparse if self.is_sparse else self._among_dense
             within(columns, q, best, scope, must_stop)
 
     def _among_sparse(
-        self, columns: Integers, q: Array, best: Best, scope: Scope, must_stop: Callable[[], bool]
+        self, columns: Integers, q: Array, best: BestPairs, scope: Scope, must_stop: Callable[[], bool]
     ) -> None:
-        from mipfs.kernels.products import Chosen, Room, Rows, Stored, pairs_above, rows_of
+        from mipfs.kernels.products import ChosenColumns, ChosenRows, PairScratch, StoredColumns, pairs_above, rows_of
 
         X = self.X
         v = scope.weighed
         m = columns.size
         filled = int((X.indptr[columns + 1] - X.indptr[columns]).sum())
-        stored = Stored(X.data, X.indices, X.indptr)
-        chosen = Chosen(columns, q)
-        rows = Rows(np.empty(v.size + 1, np.int64), np.empty(filled, np.int32), np.empty(filled))
+        stored = StoredColumns(X.data, X.indices, X.indptr)
+        chosen = ChosenColumns(columns, q)
+        rows = ChosenRows(np.empty(v.size + 1, np.int64), np.empty(filled, np.int32), np.empty(filled))
         rows_of(stored, columns, v, rows)
         size = max(PAIRS_AT_ONCE, m)
-        room = Room(np.empty(m), np.full(m, -1, np.int32), np.empty((size, 2), np.int32), np.empty(size))
+        room = PairScratch(np.empty(m), np.full(m, -1, np.int32), np.empty((size, 2), np.int32), np.empty(size))
         begin = 1
         while begin < m:
             # The level rises with what is found, and leaves less to look at.
@@ -278,7 +278,7 @@ class PairSearch(Search):
                 raise StoppedError
 
     def _among_dense(
-        self, columns: Integers, q: Array, best: Best, scope: Scope, must_stop: Callable[[], bool]
+        self, columns: Integers, q: Array, best: BestPairs, scope: Scope, must_stop: Callable[[], bool]
     ) -> None:
         """Blocks of products; what may be among the best is summed again in the order of the rows."""
         v = scope.weighed
@@ -301,7 +301,7 @@ class PairSearch(Search):
                 if must_stop():
                     raise StoppedError
 
-    def _take(self, best: Best, left: Integers, right: Integers, sums: Array, scope: Scope) -> None:
+    def _take(self, best: BestPairs, left: Integers, right: Integers, sums: Array, scope: Scope) -> None:
         """Take in pairs with these |Σ|, those of dense columns after they were summed in the order of the rows."""
         if self.is_sparse and scope.is_exact:
             high = np.flatnonzero(scope.factor * sums >= best.level)
@@ -311,7 +311,7 @@ class PairSearch(Search):
             ids = self._ids(scope.fixed, left[high], right[high])
             best.add(ids, self.sizes(ids, scope.v))
 
-    def _in_parts(self, best: Best, sums: Array, scope: Scope) -> Iterator[Integers]:
+    def _in_parts(self, best: BestPairs, sums: Array, scope: Scope) -> Iterator[Integers]:
         """Places of sums that may be among the best, the largest first: they lift the level for those that follow."""
         order = np.argsort(-sums, kind="stable")
         start, step = 0, 4 * best.B + 64

@@ -19,7 +19,7 @@ from mipfs.data.names import Numbered
 from mipfs.data.unit import EDGE, column_of_largest
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.plumbing.declared import declared
+from mipfs.plumbing.declared import check_arguments
 
 Heredity = Literal["weak", "strong"] | None
 
@@ -58,7 +58,7 @@ class Pairs(Implicit):
     is_checkable = True
     called = "products of features"
 
-    @declared
+    @check_arguments
     def __init__(
         self,
         data: Instance,

@@ -4,9 +4,9 @@
 look at the columns of largest Σ_i |x_ij| yields a level that the B best reach, and a column whose bound is below
 that level need not be read. In text nearly all columns are short, and few are read.
 
-A `Scores` holds what one part needs, so that it can live where the part does. `Here` goes through the parts of this
-process; whoever keeps them elsewhere gives another `Search` (`mipfs.atoms.spread`), which calls `Scores.best` where
-they are and `merged` on what comes back.
+A `Scores` holds what one part needs, so that it can live where the part does. `LocalParts` goes through the parts of
+this process; whoever keeps them elsewhere gives another `ColumnSearch` (`mipfs.atoms.spread`), which calls
+`Scores.best` where they are and `merge_best` on what comes back.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.data.blocked import Csc, Part, only_read
+from mipfs.data.blocked import ColumnPart, Csc, only_read
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.own_threads import share
 
@@ -35,7 +35,7 @@ _ONE = np.ones(1)
 
 
 @dataclass(frozen=True, eq=False)
-class Best:
+class BestColumns:
     """The best columns of a part, or of some parts.
 
     Attributes
@@ -54,15 +54,15 @@ class Best:
         return float(self.keys[B - 1]) * (1.0 - 1e-9) if 0 < B <= self.keys.size else 0.0
 
 
-NOTHING = Best(np.empty(0, dtype=np.int64), np.empty(0))
+NOTHING = BestColumns(np.empty(0, dtype=np.int64), np.empty(0))
 
 
-def merged(found: Sequence[Best], B: int) -> Best:
+def merge_best(found: Sequence[BestColumns], B: int) -> BestColumns:
     """The B best of several parts."""
     ids, keys = (np.concatenate([getattr(one, name) for one in found]) for name in ("ids", "keys"))
     order = np.lexsort((ids, -keys))
     left = float(keys[order[B]]) if order.size > B else 0.0
-    return Best(ids[order[:B]], keys[order[:B]], max([left, *(one.rest for one in found)]))
+    return BestColumns(ids[order[:B]], keys[order[:B]], max([left, *(one.rest for one in found)]))
 
 
 class Scores:
@@ -85,7 +85,7 @@ class Scores:
 
     def __init__(
         self,
-        part: Part,
+        part: ColumnPart,
         scale: Array,
         divisor: Array | None,
         center: Array | None,
@@ -110,14 +110,14 @@ class Scores:
             most = part.most if one else float((part.statistics.squares * scale * scale).max(initial=0.0))
             self.norm = float(np.sqrt(most))
         else:
-            self._bounds, self.norm = _summed(values, divisor, scale, self.threads)
+            self._bounds, self.norm = _sum_columns(values, divisor, scale, self.threads)
         self.most = np.inf
         if self.screens:
             self._heads = largest(self._bounds, heads).astype(np.int32)  # type: ignore[arg-type]  # float32 will do
             self._rest = float(self._bounds[self._heads[-1]]) if self._heads.size == heads else 0.0
             self.most = float(self._bounds[self._heads[0]]) if self._heads.size else 0.0
 
-    def best(self, v: Array, B: int, level: float = 0.0, height: float | None = None) -> Best:
+    def best(self, v: Array, B: int, level: float = 0.0, height: float | None = None) -> BestColumns:
         """At most B columns of largest positive key; those below `level`, which B columns of all parts reach, may lack.
 
         Parameters
@@ -134,10 +134,10 @@ class Scores:
             keys = squares if self.scale.strides == (0,) else np.square(self.scale) * squares
             ids = largest(keys, B + 1)
             rest = float(keys[ids[B]]) if ids.size > B else 0.0
-            return Best(ids[:B] + self.part.start, keys[ids[:B]], rest)
+            return BestColumns(ids[:B] + self.part.start, keys[ids[:B]], rest)
         height = highest(v) if height is None else height
         if self.most * height < level:
-            return Best(NOTHING.ids, NOTHING.keys, level)
+            return BestColumns(NOTHING.ids, NOTHING.keys, level)
         columns = self._heads
         sizes = self._sizes(self._heads[:LEVEL_COLUMNS], v, height, level)
         if sizes.size > B:
@@ -150,7 +150,7 @@ class Scores:
         reached = np.flatnonzero(sizes >= max(level, _TINY))
         order = reached[np.lexsort((columns[reached], -sizes[reached]))[: B + 1]]
         rest = max(level, float(sizes[order[B]]) if order.size > B else 0.0)
-        return Best(columns[order[:B]].astype(np.int64) + self.part.start, sizes[order[:B]], rest)
+        return BestColumns(columns[order[:B]].astype(np.int64) + self.part.start, sizes[order[:B]], rest)
 
     def pull(self, v: Array) -> Array:
         """ω = X'v of all columns of the part, (w,), without λ; its centre is taken off."""
@@ -176,13 +176,13 @@ class Scores:
 
     def _sizes(self, columns: npt.NDArray[np.int32], v: Array, height: float, least: float) -> Array:
         """|λω| of some columns, 0 where it is below `least` for sure."""
-        from mipfs.kernels.scores import Reach, Scaled, bounded_pull
+        from mipfs.kernels.scores import Reach, ScaledColumns, bounded_pull
 
         values = self.part.values
         sizes = np.empty(columns.size)
         assert isinstance(values, Csc)
         divisor = _ONE if self.divisor is None else self.divisor
-        stored = Scaled(*values, only_read(divisor), self.divisor is not None, only_read(self.scale))
+        stored = ScaledColumns(*values, only_read(divisor), self.divisor is not None, only_read(self.scale))
         reach = Reach(only_read(self._bounds), height, least)
         entries = self._entries(columns) if columns.size <= KEPT_COLUMNS else values.data.size
         threads = self.threads if entries > PARALLEL_ENTRIES else 1
@@ -194,7 +194,7 @@ class Scores:
         return int((pointer[columns + 1].astype(np.int64) - pointer[columns]).sum())
 
 
-class Search(Protocol):
+class ColumnSearch(Protocol):
     """Finds the best columns of a matrix.
 
     Attributes
@@ -207,11 +207,11 @@ class Search(Protocol):
     center: float
     squared: bool
 
-    def best(self, v: Array, B: int) -> Best:
+    def best(self, v: Array, B: int) -> BestColumns:
         """At most B columns of largest positive key."""
 
 
-class Here:
+class LocalParts:
     """The parts of this process, those of largest columns first: every one hears the level that is reached by then.
 
     Parameters
@@ -225,12 +225,12 @@ class Here:
         self.center = max(one.center for one in parts)
         self.squared = not parts[0].screens
 
-    def best(self, v: Array, B: int) -> Best:
+    def best(self, v: Array, B: int) -> BestColumns:
         """At most B columns of largest positive key."""
         found = NOTHING
         height = highest(v)
         for part in self.parts:
-            found = merged([found, part.best(v, B, found.level(B), height)], B)
+            found = merge_best([found, part.best(v, B, found.level(B), height)], B)
         return found
 
 
@@ -271,13 +271,15 @@ def _above(sums: npt.NDArray[np.float32], scale: Array) -> npt.NDArray[np.float3
     return np.where(bound > 0, np.maximum(found, np.finfo(np.float32).tiny), np.float32(0.0))
 
 
-def _summed(values: Csc, divisor: Array | None, scale: Array, threads: int) -> tuple[npt.NDArray[np.float32], float]:
+def _sum_columns(
+    values: Csc, divisor: Array | None, scale: Array, threads: int
+) -> tuple[npt.NDArray[np.float32], float]:
     """λ_j Σ_i |x_ij|, a little above, and the largest λ_j‖x_j‖: a pass over the columns."""
-    from mipfs.kernels.scores import PARALLEL_CHUNKS, Scaled, column_sums
+    from mipfs.kernels.scores import PARALLEL_CHUNKS, ScaledColumns, column_sums
 
     bounds, most = np.empty(values.indptr.size - 1, np.float32), np.empty(PARALLEL_CHUNKS)
     by = only_read(_ONE if divisor is None else divisor)
-    stored = Scaled(*values, by, divisor is not None, only_read(scale))
+    stored = ScaledColumns(*values, by, divisor is not None, only_read(scale))
     share(
         lambda first, last: column_sums(stored, bounds, most, first, last),
         PARALLEL_CHUNKS,

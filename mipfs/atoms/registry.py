@@ -16,12 +16,12 @@ from mipfs.atoms import Atoms
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array
-from mipfs.plumbing.declared import checked
-from mipfs.plumbing.registry import meant
+from mipfs.plumbing.declared import check_value
+from mipfs.plumbing.registry import suggest_name
 
 
 @dataclass(frozen=True)
-class Kind:
+class AtomKind:
     """A kind of atoms.
 
     Attributes
@@ -53,57 +53,57 @@ class Kind:
         return tuple(one.name for one in named if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY))
 
 
-KINDS: dict[str, Kind] = {
-    "features": Kind("mipfs.atoms.features", "Features", "single features, as without atoms=", "Aytug 2015"),
-    "groups": Kind(
+KINDS: dict[str, AtomKind] = {
+    "features": AtomKind("mipfs.atoms.features", "Features", "single features, as without atoms=", "Aytug 2015"),
+    "groups": AtomKind(
         "mipfs.atoms.groups",
         "Groups",
         "the groups of the data; a feature in none is one itself",
         "Tan 2014, 4.2",
     ),
-    "tree": Kind(
+    "tree": AtomKind(
         "mipfs.atoms.tree",
         "nested",
         "the features, and the groups of the data as nodes above them: two are disjoint or one holds the other",
         "Tan 2014, 2.4 and 4.3",
     ),
-    "additive-hik": Kind(
+    "additive-hik": AtomKind(
         "mipfs.atoms.intersection",
         "Intersection",
         "functions of single features: the (generalised) intersection kernel, exactly",
         "Maji and Berg 2009; Tan 2014, (26); with levels=: Wu 2010",
     ),
-    "additive-intersection": Kind(
+    "additive-intersection": AtomKind(
         "mipfs.atoms.homogeneous",
         "SampledIntersection",
         "functions of single features: the intersection kernel by a map of few columns",
         "Vedaldi and Zisserman 2010",
     ),
-    "additive-chi2": Kind(
+    "additive-chi2": AtomKind(
         "mipfs.atoms.homogeneous",
         "Chi2",
         "functions of single features: the χ² kernel by scikit-learn's AdditiveChi2Sampler",
         "Vedaldi and Zisserman 2010",
     ),
-    "additive-jensen-shannon": Kind(
+    "additive-jensen-shannon": AtomKind(
         "mipfs.atoms.homogeneous",
         "JensenShannon",
         "functions of single features: the Jensen–Shannon kernel by a map of few columns",
         "Vedaldi and Zisserman 2010",
     ),
-    "additive-gaussian": Kind(
+    "additive-gaussian": AtomKind(
         "mipfs.atoms.gaussian",
         "Gaussian",
         "functions of single features: the Gaussian kernel by a map of few columns, or random features with seed=",
         "Tan 2014, 4.4 and 7.3; Rahimi and Recht 2007",
     ),
-    "splines": Kind(
+    "splines": AtomKind(
         "mipfs.atoms.splines",
         "Splines",
         "functions of single features: B-splines, sparse additive models",
         "scikit-learn's SplineTransformer",
     ),
-    "pairs": Kind(
+    "pairs": AtomKind(
         "mipfs.atoms.pairs",
         "Pairs",
         "squares and products of features, as many as there are: the polynomial kernel",
@@ -112,7 +112,7 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def kind_of(name: Any) -> Kind:
+def kind_of(name: Any) -> AtomKind:
     """The kind of atoms of that name.
 
     Raises
@@ -122,7 +122,7 @@ def kind_of(name: Any) -> Kind:
     """
     if isinstance(name, str) and name in KINDS:
         return KINDS[name]
-    hint = meant(str(name).replace("_", "-"), KINDS, f"it is one of {', '.join(KINDS)}")
+    hint = suggest_name(str(name).replace("_", "-"), KINDS, f"it is one of {', '.join(KINDS)}")
     raise UsageError(f"no atoms are called {name!r}; {hint}")
 
 
@@ -148,11 +148,11 @@ def make(name: str, data: Instance, /, **options: Any) -> Atoms:
         Data that the kind is not for.
     """
     kind = kind_of(name)
-    checked("data", data, Instance)
+    check_value("data", data, Instance)
     known = kind.options
     for option in options:
         if option not in known:
-            hint = meant(option, known, f"they take {', '.join(known)}")
+            hint = suggest_name(option, known, f"they take {', '.join(known)}")
             raise UsageError(f"the atoms {name!r} have no option {option!r}; {hint}")
     return kind.make(data, **options)
 

@@ -20,7 +20,7 @@ from mipfs.atoms.features import Scaling
 from mipfs.atoms.groups import spans
 from mipfs.data.instance import Instance
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.plumbing.declared import Within, declared
+from mipfs.plumbing.declared import NumberRange, check_arguments
 
 MOST_KNOTS, MOST_DEGREE = 1000, 9
 CLOSE = 1e-9
@@ -50,13 +50,13 @@ class Splines(Additive):
 
     name = "splines"
 
-    @declared
+    @check_arguments
     def __init__(
         self,
         raw: Instance,
         *,
-        knots: Annotated[int, Within(2, MOST_KNOTS)] = 5,
-        degree: Annotated[int, Within(0, MOST_DEGREE)] = 3,
+        knots: Annotated[int, NumberRange(2, MOST_KNOTS)] = 5,
+        degree: Annotated[int, NumberRange(0, MOST_DEGREE)] = 3,
         scaling: Scaling = "none",
     ) -> None:
         self.knots = knots

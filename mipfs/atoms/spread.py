@@ -19,12 +19,12 @@ import numpy as np
 
 from mipfs.atoms import parts, top
 from mipfs.atoms.features import Features
-from mipfs.atoms.parts import Best, Here, Scores
+from mipfs.atoms.parts import BestColumns, LocalParts, Scores
 from mipfs.compiled import kept
-from mipfs.data.blocked import Blocked, Held
+from mipfs.data.blocked import Blocked, MemoryPart
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array
-from mipfs.plumbing.cluster import SCHEDULER_SECONDS, Cluster, Task
+from mipfs.plumbing.cluster import SCHEDULER_SECONDS, Cluster, ClusterTask
 from mipfs.plumbing.locks import ProcessLock
 
 ANSWER_SECONDS = 1.0
@@ -48,28 +48,28 @@ class Share:
         self.made = made
         self.threads = threads
         self.version = version
-        self._here: Here | None = None
+        self._here: LocalParts | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_here": None}
 
-    def here(self) -> Here:
+    def here(self) -> LocalParts:
         """The search over these parts."""
         if kept.version() != self.version:
             raise UsageError("a worker has another version of mipfs or numba than this process; install the same there")
         with MAKING:
             if self._here is None:
-                self._here = Here([Scores(*(*arguments, self.threads)) for arguments in self.made])
+                self._here = LocalParts([Scores(*(*arguments, self.threads)) for arguments in self.made])
         return self._here
 
 
-def described(share: Share) -> tuple[float, float, bool]:
+def describe_share(share: Share) -> tuple[float, float, bool]:
     """What a worker knows of its parts: the largest norm and centre, and what its keys are."""
     found = share.here()
     return found.norm, found.center, found.squared
 
 
-def best(share: Share, B: int, v: Array) -> Best:
+def best(share: Share, B: int, v: Array) -> BestColumns:
     """The best of a worker's parts."""
     return share.here().best(v, B)
 
@@ -116,20 +116,20 @@ class Spread:
             raise UsageError("client takes columns that are stored; the columns of these atoms are computed here")
         self.cluster = Cluster(client, "this process scores the columns")
         self._groups = [Group(*ends) for ends in self._ends(max(1, len(self.cluster.threads())))]
-        told = self._asked(described)
+        told = self._asked(describe_share)
         if told is None:
             told = [(self._local.norm, self._local.center, self._local.squared)]
         self.norm = max(one[0] for one in told)
         self.center = max(one[1] for one in told)
         self.squared = bool(told[0][2])
 
-    def best(self, v: Array, B: int) -> Best:
+    def best(self, v: Array, B: int) -> BestColumns:
         """At most B columns of largest positive key."""
         found = self._asked(best, B, vector=v)
-        return self._local.best(v, B) if found is None else parts.merged(found, B)
+        return self._local.best(v, B) if found is None else parts.merge_best(found, B)
 
     @cached_property
-    def _local(self) -> parts.Search:
+    def _local(self) -> parts.ColumnSearch:
         """The search of this process alone."""
         found = top.search_of(self.features)
         assert found is not None
@@ -151,17 +151,17 @@ class Spread:
 
     def _task(
         self, group: Group, function: Callable[..., Any], given: tuple[Any, ...], there: Sequence[Vector]
-    ) -> Task:
+    ) -> ClusterTask:
         """A question to the worker that has a group, and to another one where that dies."""
 
         def submit() -> tuple[Any, Sequence[Any]]:
-            share, *more = needs = [self.placed(group), *(vector.there() for vector in there)]
+            share, *more = needs = [self.place_share(group), *(vector.there() for vector in there)]
             ask = function, share, *given, *more
             return self.client.submit(*ask, workers=[group.worker], pure=False, retries=0), needs
 
-        return Task(self.cluster, submit)
+        return ClusterTask(self.cluster, submit)
 
-    def placed(self, group: Group) -> Any:
+    def place_share(self, group: Group) -> Any:
         """The share of a group where it lives; on another worker where it is lost."""
         threads = self.cluster.threads()
         if group.there is None or group.there.status != "finished" or group.worker not in threads:
@@ -171,7 +171,7 @@ class Spread:
                     load[other.worker] += 1
             group.worker = min(load, key=lambda worker: (load[worker], worker))
             share = Share(self._made(group), threads[group.worker], kept.version())
-            group.there = self.cluster.scattered(share, group.worker)
+            group.there = self.cluster.scatter(share, group.worker)
         return group.there
 
     def _ends(self, count: int) -> list[tuple[int, int]]:
@@ -194,7 +194,7 @@ class Spread:
             return [top.told_of(features, k, heads) for k in range(group.first, group.last)]
         at = slice(group.first, group.last)
         center = features.data.center[at] if np.any(features.data.center * features.scale) else None
-        return [(Held(group.first, X[:, at]), features.scale[at], None, center, parts.KEPT_COLUMNS)]
+        return [(MemoryPart(group.first, X[:, at]), features.scale[at], None, center, parts.KEPT_COLUMNS)]
 
 
 class Vector:
@@ -214,7 +214,7 @@ class Vector:
     def there(self) -> Any:
         """Its future, sent again where it is lost."""
         if self._there is None or self._there.status != "finished":
-            self._there = self._cluster.scattered(
+            self._there = self._cluster.scatter(
                 self._v, seconds=SCHEDULER_SECONDS + self._v.nbytes / LEAST_BYTES_PER_SECOND
             )
         return self._there

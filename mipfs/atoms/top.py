@@ -10,7 +10,7 @@ from scipy import sparse
 
 from mipfs.atoms import parts
 from mipfs.atoms.features import Features
-from mipfs.data.blocked import Blocked, Held, Rescaled
+from mipfs.data.blocked import Blocked, MemoryPart, Rescaled
 from mipfs.kernels.bound import U
 from mipfs.plumbing.arrays import Array, Integers
 
@@ -26,7 +26,7 @@ class TopFeatures:
         Over the same columns, where others than this process hold them.
     """
 
-    def __init__(self, features: Features, search: parts.Search | None = None) -> None:
+    def __init__(self, features: Features, search: parts.ColumnSearch | None = None) -> None:
         self.features = features
         self._search = search or search_of(features)
         if self._search is None:
@@ -55,16 +55,16 @@ class TopFeatures:
         return 2.0 * gamma * norms
 
 
-def search_of(features: Features) -> parts.Search | None:
+def search_of(features: Features) -> parts.ColumnSearch | None:
     """The search over the parts of the data; None for columns that are made, or dense ones that stand row by row."""
     X = features.data.X
     if isinstance(X, Blocked):
         heads = max(parts.LEVEL_COLUMNS, parts.KEPT_COLUMNS // len(X.parts))
-        return parts.Here([scores_of(features, part, heads) for part in range(len(X.parts))])
+        return parts.LocalParts([scores_of(features, part, heads) for part in range(len(X.parts))])
     if not (sparse.issparse(X) or (isinstance(X, np.ndarray) and X.flags.f_contiguous)):
         return None
     center = features.data.center if np.any(features.data.center * features.scale) else None
-    return parts.Here([parts.Scores(Held(0, X), features.scale, None, center, parts.KEPT_COLUMNS)])
+    return parts.LocalParts([parts.Scores(MemoryPart(0, X), features.scale, None, center, parts.KEPT_COLUMNS)])
 
 
 def scores_of(features: Features, number: int, heads: int) -> parts.Scores:

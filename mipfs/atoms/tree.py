@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import Atoms, Columns, Ids, ScoreSearch, check_features, stamp_of
+from mipfs.atoms import AtomColumns, Atoms, Ids, ScoreSearch, check_features, stamp_of
 from mipfs.atoms.features import (
     Features,
     Scaling,
@@ -24,7 +24,7 @@ from mipfs.atoms.groups import columns_at, positions, spans
 from mipfs.atoms.parts import largest
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import UsageError
-from mipfs.plumbing.arrays import Array, Arrays, Integers, mask_of, scattered
+from mipfs.plumbing.arrays import Array, Arrays, Integers, mask_of, scatter
 
 MOST_READ_SHARE = 0.5
 """With a larger share of the features to read, all are, and v becomes the one to compare with."""
@@ -169,7 +169,7 @@ class Tree(Atoms):
         """Without the scores below nodes that a bound rules out."""
         return TreeSearch(self)
 
-    def columns(self, ids: Ids) -> Columns:
+    def columns(self, ids: Ids) -> AtomColumns:
         """The columns of the nodes `ids`, node by node: the features below each, in the order of the tree."""
         return columns_at(ids, self._first_leaf, self.sizes, self.scale, self._leaves)
 
@@ -179,7 +179,7 @@ class Tree(Atoms):
             omega = self._features.omega(v)
             return self.sums_below(np.square(omega, out=omega))
         part = np.asarray(self.data.X[:, features].T @ v, dtype=float) - self.data.center[features] * float(v.sum())
-        squares = scattered(self.data.n_features, features, np.square(part))
+        squares = scatter(self.data.n_features, features, np.square(part))
         return self.sums_below(squares)
 
     def features_below(self, nodes: Ids) -> Integers:

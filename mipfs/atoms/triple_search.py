@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mipfs.atoms.pair_search import BELOW, NUMBERS, TINY, Best, PairSearch, Scope, Weights
+from mipfs.atoms.pair_search import BELOW, NUMBERS, TINY, BestPairs, FeatureSums, PairSearch, Scope
 from mipfs.errors import StoppedError, UsageError
 from mipfs.kernels.bound import U
 from mipfs.plumbing.arrays import Array, Integers
@@ -26,7 +26,7 @@ LEVEL_FEATURES = 24
 class TripleSearch(PairSearch):
     """Finds the best monomials of degree 3; see `PairSearch`."""
 
-    def _small(self, best: Best, v: Array, weights: Weights, must_stop: Callable[[], bool]) -> None:
+    def _small(self, best: BestPairs, v: Array, weights: FeatureSums, must_stop: Callable[[], bool]) -> None:
         if self.monomials.has_one:
             super()._small(best, v, weights, must_stop)
         q = self._cubes(v)
@@ -69,7 +69,9 @@ class TripleSearch(PairSearch):
                 sums[start : start + step] = weight @ np.abs(self.X[:, start : start + step]) ** 3
         return np.asarray(np.cbrt(sums) * (1.0 + 1e-9))
 
-    def _ending(self, best: Best, v: Array, columns: Integers, factor: float, must_stop: Callable[[], bool]) -> None:
+    def _ending(
+        self, best: BestPairs, v: Array, columns: Integers, factor: float, must_stop: Callable[[], bool]
+    ) -> None:
         """Take in the best monomials of the last of `columns` and two of them."""
         third = int(columns[-1])
         x = self.X[:, [third]].toarray()[:, 0] if self.is_sparse else self.X[:, third]

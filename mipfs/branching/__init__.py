@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import UsageError
-from mipfs.plumbing.declared import shown
-from mipfs.plumbing.registry import entered
+from mipfs.plumbing.declared import show_value
+from mipfs.plumbing.registry import enter_offers
 
 RULES = {
     "largest-weight": "mipfs.branching.largest_weight",
@@ -37,9 +37,9 @@ def check_rule(name: str) -> None:
     ------
     UsageError
     """
-    entered("mipfs.branching", name, RULES)
+    enter_offers("mipfs.branching", name, RULES)
     if name not in RULES:
-        raise UsageError(f"branching = {shown(name)} is not known; it is one of {', '.join(RULES)}")
+        raise UsageError(f"branching = {show_value(name)} is not known; it is one of {', '.join(RULES)}")
 
 
 def get_rule(name: str) -> Any:
@@ -53,11 +53,13 @@ def get_rule(name: str) -> Any:
     check_rule(name)
     rule = import_module(RULES[name]).choose
     if not hasattr(rule, "py_func"):
-        raise UsageError(f"branching = {shown(name)}: decorate choose of {RULES[name]} with mipfs.compiled.compiled")
+        raise UsageError(
+            f"branching = {show_value(name)}: decorate choose of {RULES[name]} with mipfs.compiled.compiled"
+        )
     return rule
 
 
-def begun(name: str, count: int) -> Memory:
+def begin_memory(name: str, count: int) -> Memory:
     """The memory (count, MEMORY) of a rule before the first split; (0, 0) of one that keeps nothing.
 
     Raises
@@ -69,7 +71,7 @@ def begun(name: str, count: int) -> Memory:
     size = getattr(module, "MEMORY", 0)
     if not (isinstance(size, int) and size >= 0) or (size > 0) != hasattr(module, "learn"):
         wanted = "a rule has both MEMORY, a whole number, and learn, or none of them"
-        raise UsageError(f"branching = {shown(name)}: {wanted}; {RULES[name]} has not")
+        raise UsageError(f"branching = {show_value(name)}: {wanted}; {RULES[name]} has not")
     return np.zeros((count, size)) if size else np.zeros((0, 0))
 
 

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from mipfs.check import phrases
-from mipfs.check.rounding import TINY, Array, Rejected, U, above, below, require
+from mipfs.check.rounding import TINY, Array, CertificateError, U, above, below, require
 from mipfs.data.instance import Instance
 
 FORGIVEN = Fraction(1, 2**40)
@@ -35,7 +35,7 @@ Ends = tuple[Fraction | None, Fraction | None]
 FREE: Ends = (None, None)
 
 
-class Bounded:
+class BoundedRidge:
     """½w² between the bounds of `params.weight_bounds`."""
 
     def __init__(self, stated: Any, data: Instance) -> None:
@@ -43,7 +43,7 @@ class Bounded:
         self.stated = {str(name): _ends(name, ends, data) for name, ends in stated.items()}
         self.is_homogeneous = all(end is None or end == 0 for ends in self.stated.values() for end in ends)
         self.excluding = frozenset(data.index[name] for name, ends in self.stated.items() if _excludes_0(ends))
-        self.words = _listed(self.stated) or "without bounds"
+        self.words = _list_bounds(self.stated) or "without bounds"
         self.users: dict[int, Ends] = {data.index[name]: ends for name, ends in self.stated.items()}
         self._ends = {
             j: (_outward(low, -1, float(data.scale[j])), _outward(high, 1, float(data.scale[j])))
@@ -98,7 +98,7 @@ def _ends(name: Any, given: Any, data: Instance) -> Ends:
     try:
         low, high = (None if end is None else Fraction(end) for end in given)
     except (TypeError, ValueError, OverflowError) as error:
-        raise Rejected(f"weight_bounds of {name!r}: {error}") from None
+        raise CertificateError(f"weight_bounds of {name!r}: {error}") from None
     require(low is None or high is None or low <= high, f"weight_bounds of {name!r}: {given!r} cross")
     return low, high
 
@@ -118,9 +118,9 @@ def _pair(ends: Ends) -> str:
     return f"[{'-inf' if low is None else repr(float(low))}, {'inf' if high is None else repr(float(high))}]"
 
 
-def _listed(stated: Mapping[str, Ends]) -> str:
+def _list_bounds(stated: Mapping[str, Ends]) -> str:
     """The bounds, one after the other; equal ones of all that have any are said once."""
     different = set(stated.values())
     if len(stated) > phrases.MOST_NAMED and len(different) == 1:
-        return f"{phrases.bound('each', *next(iter(different)))}, of {len(stated)} features"
-    return ", ".join(phrases.bound(name, *ends) for name, ends in stated.items() if ends != FREE)
+        return f"{phrases.describe_bound('each', *next(iter(different)))}, of {len(stated)} features"
+    return ", ".join(phrases.describe_bound(name, *ends) for name, ends in stated.items() if ends != FREE)

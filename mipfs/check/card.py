@@ -22,13 +22,13 @@ import numpy as np
 from mipfs.check.classifier import DOUBTFUL_ERROR, certain
 from mipfs.check.in_unit import in_unit
 from mipfs.check.known import same
-from mipfs.check.points import MOST_BINS, PREFIX, Line, lines_of, totals
+from mipfs.check.points import MOST_BINS, PREFIX, CardLine, lines_of, totals
 from mipfs.check.result import check_result
 from mipfs.check.rounding import NEAR, TINY, Array, Arrays, Document, U, gap_between, number, refusal, require
-from mipfs.check.scaling import OnScale
+from mipfs.check.scaling import ScaledData
 from mipfs.check.statement import Statement
 from mipfs.check.tree import Report, check_unproven
-from mipfs.check.workers import ALONE, Workers
+from mipfs.check.workers import ALONE, LeafWorkers
 from mipfs.data.instance import Instance
 from mipfs.data.unit import times
 
@@ -103,7 +103,7 @@ def check_card(
     data: Instance,
     *,
     given: Mapping[str, Any] | None = None,
-    workers: Workers = ALONE,
+    workers: LeafWorkers = ALONE,
 ) -> CardReport:
     """Check a scorecard, and the result that it is about, against the data.
 
@@ -125,7 +125,7 @@ def _check(
     arrays: Arrays | str,
     data: Instance,
     given: Mapping[str, Any] | None,
-    workers: Workers,
+    workers: LeafWorkers,
     found: dict[str, Any],
 ) -> None:
     version = _form(document)
@@ -133,13 +133,13 @@ def _check(
     found |= {"version": version, "unchecked": (SEARCH, HISTORY, *([UNPROVEN] if version == 1 else []))}
     own: dict[str, Any] = {}
     if not isinstance(arrays, str) and any(name.startswith(PREFIX) for name in arrays):
-        from mipfs.check.card_joint import parted  # most cards have no such proof
+        from mipfs.check.card_joint import split_arrays  # most cards have no such proof
 
-        arrays, own = parted(arrays)
+        arrays, own = split_arrays(arrays)
     require(
         "joint" in document or not own, "beside the card stands a proof of features and points that it does not name"
     )
-    found["result"] = report = _checked(result, arrays, data, version, given, workers)
+    found["result"] = report = _check_inside(result, arrays, data, version, given, workers)
     require(report.accepted, f"the result inside: {report.reason}")
     _kind_of(result)
     require(same(document["labels"], result["labels"]), "the labels are not those of the result inside")
@@ -149,7 +149,7 @@ def _check(
     threshold = -intercept / scale
     require(math.isfinite(threshold), "no total parts the classes: intercept/scale is beyond floating point")
     lines = lines_of(document, version, data)
-    there = in_unit({**result, "certificate": {}}, {}, OnScale(data))
+    there = in_unit({**result, "certificate": {}}, {}, ScaledData(data))
     statement = Statement(there.document, there.scaled.data)
     if not statement.bias:
         _check_intercept(lines, scale, intercept)
@@ -197,13 +197,13 @@ def _digest(document: Document) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _checked(
+def _check_inside(
     result: Document,
     arrays: Arrays | str,
     data: Instance,
     version: int,
     given: Mapping[str, Any] | None,
-    workers: Workers,
+    workers: LeafWorkers,
 ) -> Report:
     """The result inside, whole, or of the first version in all but its proof."""
     require(isinstance(result, Mapping), "the result inside is none")
@@ -225,7 +225,7 @@ def _kind_of(result: Document) -> None:
     require(is_sum, "the loss of the result inside is no sum over the samples, or its margin is not 1")
 
 
-def _check_intercept(lines: list[Line], scale: float, intercept: float) -> None:
+def _check_intercept(lines: list[CardLine], scale: float, intercept: float) -> None:
     """Without an intercept the card's is what the origins of its columns make of none."""
     terms = [Fraction(scale) * line.points * Fraction(line.moved) for line in lines]
     right = -sum(terms, Fraction(0))
@@ -235,7 +235,7 @@ def _check_intercept(lines: list[Line], scale: float, intercept: float) -> None:
     )
 
 
-def _objective(statement: Statement, lines: list[Line], scale: float, intercept: float) -> tuple[float, float]:
+def _objective(statement: Statement, lines: list[CardLine], scale: float, intercept: float) -> tuple[float, float]:
     """½ Σ (s a λ)² + Σ c ℓ at the exact sums of the card, in the unit of the statement, and its rounding error."""
     e = statement.data.exponent
     regular = 0.5 * math.fsum(times(line.size * scale * line.points, e) ** 2 for line in lines)
@@ -258,7 +258,7 @@ def _objective(statement: Statement, lines: list[Line], scale: float, intercept:
     return regular + loss, error + (len(lines) + 16) * (2.0 * U * regular + TINY) + 2.0 * U * loss
 
 
-def _exactly(lines: list[Line], i: int, y: float, at: tuple[float, float, float]) -> tuple[float, float]:
+def _exactly(lines: list[CardLine], i: int, y: float, at: tuple[float, float, float]) -> tuple[float, float]:
     """How far the margin of row i falls short, of rational arithmetic rounded once, and how far that is off."""
     scale, intercept, target = map(Fraction, at)
     total = sum((line.points * line.exactly(i) for line in lines), Fraction(0))
@@ -310,7 +310,7 @@ def _search(document: Document, objective: float) -> dict[str, Any]:
 
 
 def _check_totals(
-    document: Document, data: Instance, lines: list[Line], threshold: float, version: int, found: dict[str, Any]
+    document: Document, data: Instance, lines: list[CardLine], threshold: float, version: int, found: dict[str, Any]
 ) -> None:
     """The totals of the data, what is decided of them, and how well."""
     own, compared, room = totals(lines, threshold, version)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.check.dual_vectors import Duals
-from mipfs.check.points import PREFIX, Line, due_lines, ends_of
+from mipfs.check.points import PREFIX, CardLine, due_lines, ends_of
 from mipfs.check.rounding import NEAR, TINY, Array, Arrays, Document, Integers, U, require
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
@@ -36,14 +36,14 @@ LARGEST_VALUE = 1 << 20
 """Of a split on a column: points are at most 1000."""
 
 
-def parted(arrays: Arrays) -> tuple[dict[str, Any], dict[str, Any]]:
+def split_arrays(arrays: Arrays) -> tuple[dict[str, Any], dict[str, Any]]:
     """The arrays of the result inside, and those of the card's own proof by their names without the prefix."""
     own = {name.removeprefix(PREFIX): held for name, held in arrays.items() if name in NAMES}
     return {name: held for name, held in arrays.items() if name not in NAMES}, own
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class CheckedCandidates:
     """The candidates on the data.
 
     Attributes
@@ -56,7 +56,7 @@ class Candidates:
     M, most : int
     """
 
-    lines: list[Line]
+    lines: list[CardLine]
     owner: Integers
     count: int
     low: Integers
@@ -88,7 +88,7 @@ def check_joint(document: Document, arrays: Mapping[str, Any], data: Instance, s
     return among.M
 
 
-def _candidates(document: Document, data: Instance) -> Candidates:
+def _candidates(document: Document, data: Instance) -> CheckedCandidates:
     """Which features and columns a card may have."""
     said = document["joint"]
     require(isinstance(said, Mapping) and said.keys() == {"M", "out"}, "'joint' has other fields than M and out")
@@ -104,7 +104,7 @@ def _candidates(document: Document, data: Instance) -> Candidates:
     parts = [due_lines(name, document["bins"], data) for name in names]
     lines = [line for part in parts for line, _ in part]
     ends = [ends_of(line.feature, document) for line in lines]
-    return Candidates(
+    return CheckedCandidates(
         lines=lines,
         owner=np.repeat(np.arange(len(names)), [len(part) for part in parts]),
         count=len(names),
@@ -116,7 +116,7 @@ def _candidates(document: Document, data: Instance) -> Candidates:
     )
 
 
-def _check_card(document: Document, among: Candidates) -> None:
+def _check_card(document: Document, among: CheckedCandidates) -> None:
     """The card itself is one of those that the bound is about."""
     used = {one["feature"] for one in document["card"] if one["points"]}
     require(len(used) <= document["joint"]["M"], f"the card gives points to {len(used)} features, more than M")
@@ -127,7 +127,7 @@ def _check_card(document: Document, among: Candidates) -> None:
 class _Vectors:
     """What dual vectors prove of nodes."""
 
-    def __init__(self, among: Candidates, duals: Duals, data: Instance) -> None:
+    def __init__(self, among: CheckedCandidates, duals: Duals, data: Instance) -> None:
         self.among, self.duals = among, duals
         counts = np.column_stack([line.counts() for line in among.lines])
         moved = np.array([line.moved for line in among.lines])
@@ -177,7 +177,7 @@ class _Vectors:
         exact = [Fraction(one) for one in pi.tolist()]
         ends = [(int(a), int(b)) for a, b in zip(low, high, strict=True)]
         if all(a <= 0 <= b for a, b in ends):
-            exact = [_signed(one, *end) for one, end in zip(exact, ends, strict=True)]
+            exact = [_clip_sign(one, *end) for one, end in zip(exact, ends, strict=True)]
         else:
             most = sum((max(a * one, b * one) for one, (a, b) in zip(exact, ends, strict=True)), Fraction(0))
             j = max(range(len(ends)), key=lambda j: max(ends[j][0], -ends[j][1]))
@@ -188,7 +188,7 @@ class _Vectors:
         return sum(((abs(Fraction(at) - one) + Fraction(room)) ** 2 / s for at, room, one, s in terms), Fraction(0)) / 2
 
 
-def _signed(pi: Fraction, low: int, high: int) -> Fraction:
+def _clip_sign(pi: Fraction, low: int, high: int) -> Fraction:
     """The nearest π_j with max(l π, u π) ≤ 0 where l ≤ 0 ≤ u."""
     if low < 0 < high:
         return Fraction(0)
@@ -213,7 +213,7 @@ def _polar(q: Array, squares: Array, low: Integers, high: Integers) -> Array:
 
 
 def _leaves(
-    arrays: Mapping[str, Any], among: Candidates
+    arrays: Mapping[str, Any], among: CheckedCandidates
 ) -> Iterator[tuple[int, int, npt.NDArray[np.int8], Integers, Integers]]:
     """The leaves that hold cards: node, dual vector, states (F,) and boxes (k,), after their tree was looked at."""
     split, value, children, leaf = (np.asarray(arrays[name]) for name in ("split", "value", "children", "leaf"))
@@ -260,7 +260,7 @@ def _leaves(
     require(seen == N, "the nodes of the card's proof are not one tree")
 
 
-def _may_be_doubled(among: Candidates, state: npt.NDArray[np.int8], low: Integers, high: Integers) -> bool:
+def _may_be_doubled(among: CheckedCandidates, state: npt.NDArray[np.int8], low: Integers, high: Integers) -> bool:
     inside = int(np.count_nonzero(state == IN))
     own = state[among.owner] == IN
     half = among.most // 2

@@ -22,7 +22,7 @@ from mipfs.check.several import (
     DocumentReport,
     PartReport,
     is_number,
-    judged,
+    judge_check,
     member_of,
     near,
     require_accepted,
@@ -32,12 +32,12 @@ from mipfs.check.several import (
 from mipfs.check.statement import Statement
 from mipfs.check.tree import Report, read_on_data
 from mipfs.check.verdict import STATED_GAP_AGREEMENT
-from mipfs.check.workers import ALONE, Workers
-from mipfs.data.against_rest import of_many, weighted
+from mipfs.check.workers import ALONE, LeafWorkers
+from mipfs.data.against_rest import of_many, weigh_classes
 from mipfs.data.bounds import column_of
 from mipfs.data.instance import Instance
 from mipfs.data.rules import FIRST_RULES
-from mipfs.data.stacked import INTERCEPT, bounds_of, stacked
+from mipfs.data.stacked import INTERCEPT, bounds_of, stack_instances
 
 KIND = "one-vs-rest"
 FEWEST = 3
@@ -74,7 +74,7 @@ def check_classes(
     content: bytes | None,
     instances: Sequence[Instance],
     name: str | None = None,
-    workers: Workers = ALONE,
+    workers: LeafWorkers = ALONE,
 ) -> DocumentReport:
     """Check the classifiers of several classes, or that of one, against the data.
 
@@ -87,11 +87,11 @@ def check_classes(
         A class. All by default, and where they share one proof.
     workers : as in `mipfs.check.tree.check`
     """
-    return judged(lambda: _checked(document, Archive(archive, content), instances, name, workers))
+    return judge_check(lambda: _check_classes(document, Archive(archive, content), instances, name, workers))
 
 
-def _checked(
-    document: Document, archive: Archive, instances: Sequence[Instance], name: str | None, workers: Workers
+def _check_classes(
+    document: Document, archive: Archive, instances: Sequence[Instance], name: str | None, workers: LeafWorkers
 ) -> DocumentReport:
     check_summary(document)
     labels = [one.labels.positive for one in instances]
@@ -103,7 +103,7 @@ def _checked(
     _check_archive(document, archive)
     archive.require_members([member_of(k) for k, one in enumerate(proofs) if one["certificate"] is not None])
     rules = rules_of(proofs[0])
-    own = [by_rules(one, rules) for one in weighted(instances, document.get("class_weight") or {})]
+    own = [by_rules(one, rules) for one in weigh_classes(instances, document.get("class_weight") or {})]
     unchecked: tuple[str, ...] = (UNCHECKED,)
     if any(one["params"]["bias"] is not document["bias"] for one in document["results"]):
         unchecked += ("'bias' of the document, which is not that of the classes: theirs is checked",)
@@ -136,7 +136,7 @@ def _check_archive(document: Document, archive: Archive) -> None:
     )
 
 
-def _proof(archive: Archive, k: int, result: Document, data: Instance, name: str, workers: Workers) -> Report:
+def _proof(archive: Archive, k: int, result: Document, data: Instance, name: str, workers: LeafWorkers) -> Report:
     require(result["certificate"] is not None, f"{name}: the result has no certificate")
     report = archive.report(k, result, data, None, workers)
     require_accepted(name, report)
@@ -253,7 +253,7 @@ def _check_part(document: Document, result: Document, name: str) -> None:
     require(not odd, f"{name}: the parameter {odd[0] if odd else ''!r} is not that of its problem")
 
 
-def _together(document: Document, archive: Archive, instances: Sequence[Instance], workers: Workers) -> Report:
+def _together(document: Document, archive: Archive, instances: Sequence[Instance], workers: LeafWorkers) -> Report:
     """The proof of a shared support, and that every class is what it says."""
     together = document["together"]
     bias = document["bias"]
@@ -261,7 +261,7 @@ def _together(document: Document, archive: Archive, instances: Sequence[Instance
     require(together["certificate"] is not None, "all classes: the result has no certificate")
     proof = archive.proof(0, together["certificate"])
     instances = _on_stated(together, proof, instances)
-    stack = stacked(instances, bias)
+    stack = stack_instances(instances, bias)
     names = [*instances[0].feature_names, *([INTERCEPT] if bias else [])]
     atoms = together["atoms"]
     require(isinstance(atoms, Mapping) and atoms.get("made") is None, "the stack selects other things than features")

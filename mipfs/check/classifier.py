@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.check.bounded import Bounded
-from mipfs.check.exact import rounded, shorts
+from mipfs.check.bounded import BoundedRidge
+from mipfs.check.exact import round_scaled, shorts
 from mipfs.check.known import calls
 from mipfs.check.regulariser import terms_above
 from mipfs.check.rounding import NEAR, TINY, Array, Document, Integers, U, number, require
@@ -27,7 +27,7 @@ MOST_ERROR = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Classifier:
+class StatedClassifier:
     """The incumbent: its atoms, and weights and intercept.
 
     Attributes
@@ -48,7 +48,7 @@ class Classifier:
     error: float = 0.0
 
 
-def read(statement: Statement, document: Document) -> Classifier:
+def read(statement: Statement, document: Document) -> StatedClassifier:
     """The incumbent of a result, after all that the JSON says of it was compared with the data."""
     data = statement.data
     said = document["n_features"]
@@ -62,9 +62,9 @@ def read(statement: Statement, document: Document) -> Classifier:
     if document["objective"] is None:
         empty = chosen.size == ids.size == 0 and document["intercept"] is None
         require(empty, "features are selected, or have weights, but there is no objective")
-        found = Classifier(chosen, ids, np.empty(0), Fraction(0), 1.0)
+        found = StatedClassifier(chosen, ids, np.empty(0), Fraction(0), 1.0)
     else:
-        found = _evaluated(statement, document, chosen)
+        found = _evaluate_incumbent(statement, document, chosen)
     used = {int(j) for g in chosen for j in statement.atoms.columns(g)}
     _check_places(statement, document, used)
     _check_weightless(data, document, used)
@@ -117,24 +117,24 @@ def _columns(names: Any, data: Instance) -> Integers:
     return np.array([data.index[name] for name in names], dtype=np.int64)
 
 
-def _evaluated(statement: Statement, document: Document, chosen: Integers) -> Classifier:
+def _evaluate_incumbent(statement: Statement, document: Document, chosen: Integers) -> StatedClassifier:
     """The incumbent with its objective, after its membership in S."""
     x = statement.witness(one["value"] for one in statement.extra.values())
     require(chosen.size == np.unique(chosen).size, "a feature is selected twice")
     broken = statement.holds(chosen, x)
     require(not broken, broken)
-    return evaluated(statement, chosen, document, "the selected features", statement.extra_cost(x))
+    return evaluate_stated(statement, chosen, document, "the selected features", statement.extra_cost(x))
 
 
-def evaluated(
+def evaluate_stated(
     statement: Statement, chosen: Integers, stated: Mapping[str, Any], whose: str, extra: Fraction = NOTHING
-) -> Classifier:
+) -> StatedClassifier:
     """The classifier of some atoms as a mapping states it, its "objective" compared with what its weights have.
 
     `extra` is what the stated values of the extra variables cost.
     """
     claimed = number(stated["objective"], f"the objective of {whose}")
-    at = placed(statement, chosen, stated, claimed, whose)
+    at = place_weights(statement, chosen, stated, claimed, whose)
     found, error = certain(*value(statement, chosen, at, extra=extra), whose)
     meets = abs(found - claimed) <= NEAR * abs(found) + error
     require(meets, f"the objective of {whose} is {found!r}, not {claimed!r}")
@@ -149,9 +149,9 @@ def certain(found: float, error: float, whose: str) -> tuple[float, float]:
     return found, error
 
 
-def placed(
+def place_weights(
     statement: Statement, chosen: Integers, stated: Mapping[str, Any], claimed: float, whole: str = ""
-) -> Classifier:
+) -> StatedClassifier:
     """Weights and intercept of some atoms, without a value; `claimed` has the ρ of the ρ-form.
 
     `whole` says whose they are where every σ is 1: the weights then lie between their bounds.
@@ -160,7 +160,7 @@ def placed(
     used = {int(j) for g in chosen for j in statement.atoms.columns(g)}
     require(all(int(j) in used for j in ids), "a feature that is not selected has a weight")
     weights = np.array([number(value, "a weight") for value in stated["weights"].values()])
-    if whole and isinstance(statement.regulariser, Bounded):
+    if whole and isinstance(statement.regulariser, BoundedRidge):
         statement.regulariser.check_weights(stated["weights"], used, whole)
     if statement.ends is not None:
         statement.ends.check_weights(stated["weights"], whole or "the relaxation")
@@ -168,7 +168,7 @@ def placed(
     rho = 1.0 if statement.margin == "unit" else -2.0 * claimed
     require(rho > 0, f"the objective of the ρ-form is {claimed!r}, it must be negative")
     held = np.flatnonzero(weights)
-    return Classifier(chosen, ids[held], weights[held], b, rho)
+    return StatedClassifier(chosen, ids[held], weights[held], b, rho)
 
 
 def _intercept(statement: Statement, ids: Integers, weights: Array, stated: float) -> Fraction:
@@ -184,7 +184,7 @@ def _intercept(statement: Statement, ids: Integers, weights: Array, stated: floa
 
 
 def value(
-    statement: Statement, chosen: Integers, at: Classifier, sigma: Array | None = None, extra: Fraction = NOTHING
+    statement: Statement, chosen: Integers, at: StatedClassifier, sigma: Array | None = None, extra: Fraction = NOTHING
 ) -> tuple[float, float]:
     """The objective of (P) with the atoms `chosen` and the weights of `at` on their columns, and its rounding error.
 
@@ -192,7 +192,7 @@ def value(
     that of the atoms chosen, by default 1; `extra` is what the extra variables cost.
     """
     part = np.ones(chosen.size) if sigma is None else sigma
-    held, room, largest = _held(statement, chosen, at, part)
+    held, room, largest = _find_weights(statement, chosen, at, part)
     ids = at.ids[held]
     data = statement.data
     if statement.regulariser is None:
@@ -210,13 +210,15 @@ def value(
         regular += float((at.b / Fraction(statement.constant)) ** 2 / 2)
     lost = (chosen.size + ids.size + 16) * (2.0 * U * regular + (TINY if np.any(at.weights) else 0.0))
     beside = regular + float(extra)
-    loss, error = _loss(statement, Classifier(chosen, ids, at.weights[held], at.b, at.rho), beside)
+    loss, error = _loss(statement, StatedClassifier(chosen, ids, at.weights[held], at.b, at.rho), beside)
     if statement.margin == "rho":
         return regular + loss - at.rho, error + lost + 8 * U * (regular + loss + at.rho)
     return beside + loss, error + lost + 2.0 * U * (loss + abs(float(extra)) + abs(beside))
 
 
-def _held(statement: Statement, chosen: Integers, at: Classifier, part: Array) -> tuple[Integers, Array, float]:
+def _find_weights(
+    statement: Statement, chosen: Integers, at: StatedClassifier, part: Array
+) -> tuple[Integers, Array, float]:
     """Which weights stand on the atoms `chosen`, Σ λ_g² σ_g of every column relative to the largest λ², and that λ."""
     atoms = statement.atoms
     lam = np.ones(chosen.size) if atoms.scale is None else atoms.scale[chosen]
@@ -230,7 +232,7 @@ def _held(statement: Statement, chosen: Integers, at: Classifier, part: Array) -
     return held, room, largest
 
 
-def _loss(statement: Statement, at: Classifier, regular: float) -> tuple[float, float]:
+def _loss(statement: Statement, at: StatedClassifier, regular: float) -> tuple[float, float]:
     """L at the weights, and its error: in floating point, and where that does not tell it, of exact margins."""
     data = statement.data
     target = statement.target(at.rho)
@@ -259,7 +261,7 @@ def _loss(statement: Statement, at: Classifier, regular: float) -> tuple[float, 
         exactly = None if beside else statement.exact_loss(whole, exponent)
         if exactly is not None:
             return exactly
-        short[unsure] = rounded(whole, exponent)
+        short[unsure] = round_scaled(whole, exponent)
         off[unsure] = U * np.abs(short[unsure]) + tiny + beside
         loss, error, _ = statement.loss_at(short, off)
     return loss, error

@@ -12,7 +12,7 @@ import numpy as np
 
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.rounding import Array, Integers, U
-from mipfs.check.statement import Atoms, Statement
+from mipfs.check.statement import StatedAtoms, Statement
 
 MOST_NUMBERS = 1 << 25
 """Numbers of the data up to which it is held once more, column by column."""
@@ -46,7 +46,7 @@ class Vectors:
         return self._g[part], v, total
 
 
-class Completions:
+class CompletionCheck:
     """Evaluates dual vectors on some columns alone.
 
     Parameters
@@ -67,10 +67,10 @@ class Completions:
         self._penalty = statement.penalty
 
     @classmethod
-    def of(cls, statement: Statement, duals: object) -> Completions | None:
+    def of(cls, statement: Statement, duals: object) -> CompletionCheck | None:
         """What evaluates them; None where other costs are asked for, or the data is too large to be held twice."""
         atoms = statement.atoms
-        plain = isinstance(duals, Duals) and duals.is_exact and isinstance(atoms, Atoms) and atoms.single
+        plain = isinstance(duals, Duals) and duals.is_exact and isinstance(atoms, StatedAtoms) and atoms.single
         if not plain or atoms.scale is not None or statement.regulariser is not None or statement.ends is not None:
             return None
         assert isinstance(duals, Duals)
@@ -130,4 +130,4 @@ class Completions:
             omega -= shift
         size = np.abs(omega)
         size += radius
-        return duals.lifted(size * size, self._penalty[ids][:, None], ~v.any(axis=1))
+        return duals.lift(size * size, self._penalty[ids][:, None], ~v.any(axis=1))

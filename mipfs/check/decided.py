@@ -29,7 +29,7 @@ from mipfs.check.in_unit import in_unit
 from mipfs.check.integers import Combinations
 from mipfs.check.joint import JOINT
 from mipfs.check.known import rules_of
-from mipfs.check.leaves import REFUTED, SCREENED, WITHOUT, Tree
+from mipfs.check.leaves import REFUTED, SCREENED, WITHOUT, CoverTree
 from mipfs.check.rounding import Array, Arrays, Document, Integers, U, above, number, require, sum_below
 from mipfs.check.scaling import by_rules
 from mipfs.check.statement import Statement
@@ -45,7 +45,7 @@ SURELY = 1e-6
 FIELDS = frozenset({"gap", "every", "none", "open"})
 
 
-class Lanes(NamedTuple):
+class NodeRows(NamedTuple):
     """Nodes with what is fixed there, (B,): one row for a node and a limit.
 
     Attributes
@@ -60,13 +60,13 @@ class Lanes(NamedTuple):
     ends: Integers
     state: States
 
-    def some(self, which: Any) -> Lanes:
+    def some(self, which: Any) -> NodeRows:
         """Some of them."""
-        return Lanes(self.node[which], self.limit[which], self.ends[which], self.state[which])
+        return NodeRows(self.node[which], self.limit[which], self.ends[which], self.state[which])
 
-    def and_more(self, other: Lanes) -> Lanes:
+    def and_more(self, other: NodeRows) -> NodeRows:
         """These and others."""
-        return Lanes(
+        return NodeRows(
             np.concatenate([self.node, other.node]),
             np.concatenate([self.limit, other.limit]),
             np.concatenate([self.ends, other.ends]),
@@ -142,7 +142,7 @@ def _all_but_last(terms: Array, room: Integers) -> Array:
     return np.asarray(np.where(np.arange(terms.shape[1]) == room[:, None] - 1, 0.0, terms).sum(axis=1))
 
 
-class Possible:
+class PossibleAtoms:
     """Goes through a tree, and finds what may be in and what may be out.
 
     Parameters
@@ -158,7 +158,9 @@ class Possible:
     may_be_in, may_be_out : (k, p) bool
     """
 
-    def __init__(self, statement: Statement, duals: Duals, tree: Tree, arrays: Arrays, levels: Sequence[float]) -> None:
+    def __init__(
+        self, statement: Statement, duals: Duals, tree: CoverTree, arrays: Arrays, levels: Sequence[float]
+    ) -> None:
         self.statement, self.duals, self.tree = statement, duals, tree
         self.levels = np.array(levels)
         self._feature, self._dual, self._multiplier = (
@@ -174,11 +176,11 @@ class Possible:
         self._at_once = max(2, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // max(1, statement.p)))
         self._stack = [self._root()]
 
-    def _root(self) -> Lanes:
+    def _root(self) -> NodeRows:
         k = self.levels.size
         zeros = np.zeros(k, dtype=np.int64)
         state = np.tile(np.asarray(self.statement.forced, dtype=np.int8), (k, 1))
-        return Lanes(zeros, np.arange(k), zeros, state)
+        return NodeRows(zeros, np.arange(k), zeros, state)
 
     def find(self) -> None:
         """Go through all of it."""
@@ -189,7 +191,7 @@ class Possible:
             for at in range(0, rows.node.size, self._at_once):
                 self._go_on(rows.some(slice(at, at + self._at_once)))
 
-    def _go_on(self, rows: Lanes) -> None:
+    def _go_on(self, rows: NodeRows) -> None:
         rows = rows.some(self._matters(rows))
         feature = self._feature[rows.node]
         is_leaf, is_screened = feature < 0, feature == SCREENED
@@ -199,7 +201,7 @@ class Possible:
         self._split(rows.some(~is_leaf & (feature < self.statement.p)))
         self._split_extra(rows.some(~is_leaf & ~is_screened & (feature >= self.statement.p)))
 
-    def _matters(self, rows: Lanes) -> Mask:
+    def _matters(self, rows: NodeRows) -> Mask:
         """Which rows may hold a selection, and may say something of an atom that is not known yet."""
         fits = np.sum(rows.state == 1, axis=1) <= self.statement.M
         if self.statement.extra:
@@ -209,20 +211,20 @@ class Possible:
         new |= (rows.state != 1) & ~self.may_be_out[rows.limit]
         return np.asarray(fits & new.any(axis=1))
 
-    def _push(self, rows: Lanes) -> None:
+    def _push(self, rows: NodeRows) -> None:
         if rows.node.size:
             self._stack.append(rows)
 
-    def _split(self, rows: Lanes) -> None:
+    def _split(self, rows: NodeRows) -> None:
         on = self._feature[rows.node]
         at = np.arange(on.size)
         for value in (1, 0):
             fits = (rows.state[at, on] < 0) | (rows.state[at, on] == value)
             state = rows.state[fits]
             state[np.arange(state.shape[0]), on[fits]] = value
-            self._push(Lanes(self._children[rows.node[fits], value], rows.limit[fits], rows.ends[fits], state))
+            self._push(NodeRows(self._children[rows.node[fits], value], rows.limit[fits], rows.ends[fits], state))
 
-    def _split_extra(self, rows: Lanes) -> None:
+    def _split_extra(self, rows: NodeRows) -> None:
         for row, node in enumerate(rows.node.tolist()):
             k, value = int(self._feature[node]) - self.statement.p, self._whole[node]
             low, high = self._ends[int(rows.ends[row])]
@@ -237,7 +239,7 @@ class Possible:
                     )
                 )
 
-    def _screen(self, rows: Lanes) -> None:
+    def _screen(self, rows: NodeRows) -> None:
         if not rows.node.size:
             return
         alive, found = self._given(rows)
@@ -249,9 +251,9 @@ class Possible:
         part[free & (found.at_one > level[:, None])] = 0
         state[:, alive] = part
         left = found.whole <= level
-        self._push(Lanes(self._children[rows.node, 0], rows.limit, rows.ends, state).some(left))
+        self._push(NodeRows(self._children[rows.node, 0], rows.limit, rows.ends, state).some(left))
 
-    def _leaves(self, rows: Lanes) -> None:
+    def _leaves(self, rows: NodeRows) -> None:
         if not rows.node.size:
             return
         alive, found = self._given(rows)
@@ -261,10 +263,10 @@ class Possible:
         may_be_in[:, alive], may_be_out[:, alive] = found.at_one <= level, found.at_zero <= level
         self._see(rows.limit, may_be_in, may_be_out)
 
-    def _without(self, rows: Lanes) -> None:
+    def _without(self, rows: NodeRows) -> None:
         """Leaves without whole numbers: where their combinations do not show it, what is free may be both."""
         for row, node in enumerate(rows.node.tolist()):
-            fixed = _Fixed(rows.state[row], self._ends[int(rows.ends[row])])
+            fixed = _LeafStates(rows.state[row], self._ends[int(rows.ends[row])])
             if not self._combinations.show_empty(int(self._multiplier[node]), fixed):
                 one = rows.some(slice(row, row + 1))
                 room = np.sum(one.state == 1) < self.statement.M
@@ -276,7 +278,7 @@ class Possible:
             self.may_be_in[k] |= may_be_in[of].any(axis=0)
             self.may_be_out[k] |= may_be_out[of].any(axis=0)
 
-    def _given(self, rows: Lanes) -> tuple[Integers, GivenEach]:
+    def _given(self, rows: NodeRows) -> tuple[Integers, GivenEach]:
         """The atoms (k,) that are not fixed to 0 in all of the rows, and the bounds that belong to these."""
         keys = np.stack([self._dual[rows.node], self._multiplier[rows.node], rows.ends], axis=1)
         different, which = np.unique(keys, axis=0, return_inverse=True)
@@ -306,7 +308,7 @@ class Possible:
 
 
 @dataclass
-class _Fixed:
+class _LeafStates:
     """What is fixed at a leaf."""
 
     state: States
@@ -325,11 +327,11 @@ def larger(level: float, by: float) -> float:
 
 
 def possible(
-    statement: Statement, duals: Duals, tree: Tree, arrays: Arrays, levels: Sequence[float]
+    statement: Statement, duals: Duals, tree: CoverTree, arrays: Arrays, levels: Sequence[float]
 ) -> tuple[Mask, Mask]:
     """What may be in and what may be out (k, p), as the leaves have it, at limits (k,) of the unit margin."""
     with np.errstate(all="ignore"):
-        found = Possible(statement, duals, tree, arrays, levels)
+        found = PossibleAtoms(statement, duals, tree, arrays, levels)
         found.find()
     return found.may_be_in, found.may_be_out
 
@@ -369,7 +371,7 @@ def _mask(names: Any, statement: Statement) -> Mask:
 
 
 def check_decided(
-    document: Document, statement: Statement, duals: Duals, tree: Tree, arrays: Arrays, chosen: Iterable[int]
+    document: Document, statement: Statement, duals: Duals, tree: CoverTree, arrays: Arrays, chosen: Iterable[int]
 ) -> tuple[str, ...]:
     """Compare what is said to be decided with what the leaves imply; what was found, in words.
 
@@ -424,7 +426,9 @@ class DecidedAtoms(NamedTuple):
     names: Sequence[str]
 
 
-def decided(document: Document, arrays: Arrays, data: Instance, gaps: Sequence[float], by: float) -> list[DecidedAtoms]:
+def decide_atoms(
+    document: Document, arrays: Arrays, data: Instance, gaps: Sequence[float], by: float
+) -> list[DecidedAtoms]:
     """What the leaves of a certificate imply, in which a limit counts as larger by a share of itself.
 
     Parameters
@@ -440,7 +444,7 @@ def decided(document: Document, arrays: Arrays, data: Instance, gaps: Sequence[f
     statement = of_statement(document, scaled.data)
     statement.scaled = scaled
     derived.append(statement, document["certificate"].get("derived", ()))
-    tree = Tree(arrays, statement.p, statement.whole)
+    tree = CoverTree(arrays, statement.p, statement.whole)
     duals = of_duals(statement, arrays)
     objective = number(document["objective"], "the objective")
     levels = [larger(limit_of(statement, objective, gap), by) for gap in gaps]

@@ -24,7 +24,7 @@ WIDEST = 2**53
 
 def append(statement: Statement, stated: Sequence[Mapping[str, Any]]) -> None:
     """Derive the rows that a certificate states, and let the multipliers of its leaves be about them, too."""
-    rows = [_derived(statement, one, f"derived row {k + 1}") for k, one in enumerate(stated)]
+    rows = [_check_derivation(statement, one, f"derived row {k + 1}") for k, one in enumerate(stated)]
     if not rows:
         return
     at = [(k, j) for k, (terms, _) in enumerate(rows) for j in terms]
@@ -37,7 +37,7 @@ def append(statement: Statement, stated: Sequence[Mapping[str, Any]]) -> None:
     statement.lb, statement.ub = np.append(statement.lb, low), np.append(statement.ub, high)
 
 
-def _derived(statement: Statement, one: Mapping[str, Any], name: str) -> tuple[dict[int, int], int]:
+def _check_derivation(statement: Statement, one: Mapping[str, Any], name: str) -> tuple[dict[int, int], int]:
     """Coefficients and end of a row, after they were found to be what its derivation makes them, or weaker."""
     require(frozenset(one) == NAMES and one["kind"] == "chvatal-gomory", f"{name} has a derivation of no known kind")
     p = statement.p

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mipfs.check.bounded import Bounded
+from mipfs.check.bounded import BoundedRidge
 from mipfs.check.made import MadeAtoms
 from mipfs.check.regulariser import twice_above
-from mipfs.check.rounding import Array, Arrays, Integers, Rejected, U, below, require
-from mipfs.check.statement import Atoms, Statement
-from mipfs.check.workers import ALONE, Workers
+from mipfs.check.rounding import Array, Arrays, CertificateError, Integers, U, below, require
+from mipfs.check.statement import StatedAtoms, Statement
+from mipfs.check.workers import ALONE, LeafWorkers
 from mipfs.readers import duals as stored
 
 NUMBERS_PER_BLOCK, COLUMNS_PER_BLOCK = 1 << 22, 1 << 20
@@ -61,7 +61,7 @@ class Duals:
             widths += (statement.data.n_features, 0 if atoms.members is None else atoms.members.size)
         widest = max(self.n, *widths)
         self.per_block = max(1, min(MANY, NUMBERS_PER_BLOCK // widest), NUMBERS_OF_MANY // widest)
-        self._columns: dict[int, Columns] = {}
+        self._columns: dict[int, ColumnBlock] = {}
 
     def _check_stored(self) -> None:
         """The bytes of the dual vectors lie one behind the other, and numbers fit into theirs."""
@@ -92,7 +92,7 @@ class Duals:
         """Vectors that were found to be feasible elsewhere."""
         self._seen[ids] = True
 
-    def check_rest(self, workers: Workers = ALONE) -> None:
+    def check_rest(self, workers: LeafWorkers = ALONE) -> None:
         """The vectors that nothing refers to are feasible too."""
         rest = np.flatnonzero(~self._seen)
         step = self.per_block
@@ -128,9 +128,9 @@ class Duals:
         g, v, total = self.feasible(ids)
         penalty = self.statement.penalty
         atoms = self.statement.atoms
-        assert isinstance(atoms, Atoms)
+        assert isinstance(atoms, StatedAtoms)
         blocks = (
-            (at, self._lifted(self._of_features(at, *ends), penalty[at : at + ends[0].shape[1]], v))
+            (at, self._lift(self._of_features(at, *ends), penalty[at : at + ends[0].shape[1]], v))
             for at, *ends in self._omegas(v, total, False)
         )
         return g, blocks
@@ -139,8 +139,8 @@ class Duals:
         """s (B, k) of single features from the first one on, or 2h of a regulariser, not too small."""
         regulariser = self.statement.regulariser
         atoms = self.statement.atoms
-        assert isinstance(atoms, Atoms)
-        if isinstance(regulariser, Bounded):
+        assert isinstance(atoms, StatedAtoms)
+        if isinstance(regulariser, BoundedRidge):
             return regulariser.twice_above(first, omega, radius)
         if regulariser is not None:
             return twice_above(regulariser, first, omega, radius)
@@ -164,7 +164,7 @@ class Duals:
         try:
             whole = stored.decoded_rows(self.arrays, ids, self.width)
         except ValueError as error:
-            raise Rejected(f"the bytes of a dual vector are not what they say: {error}") from None
+            raise CertificateError(f"the bytes of a dual vector are not what they say: {error}") from None
         k, nu = whole[:, : self.n], whole[:, self.n :]
         require(np.all((nu >= 0) & (nu <= 2**53)), "a multiplier of a row over the weights is negative, or too wide")
         # Entries that a float holds, and n of which add up in 64 bits.
@@ -173,7 +173,7 @@ class Duals:
         if self.top is not None:
             for row, i in np.argwhere(k > np.floor(np.ldexp(self.top, q[:, None])))[:1]:
                 times = "" if self.statement.stated.max_slope == 1 else f"{self.statement.stated.max_slope!r} times "
-                raise Rejected(
+                raise CertificateError(
                     f"dual vector {ids[row]} leaves its box at sample {i + 1}: it exceeds {times}C times the weight"
                 )
         balance = k @ self.y.astype(np.int64)
@@ -194,19 +194,20 @@ class Duals:
         atoms = self.statement.atoms
         penalty = self.statement.penalty
         if isinstance(atoms, MadeAtoms):
-            return self._lifted(atoms.scores_of(v, _lengths(v.T), self.gamma), penalty, v)
+            return self._lift(atoms.scores_of(v, _lengths(v.T), self.gamma), penalty, v)
         blocks = self._omegas(v, total, True)
         if self.statement.regulariser is not None:
             scores = atoms.sums(np.concatenate([self._of_features(at, *ends) for at, *ends in blocks], axis=1))
         else:
             scores = atoms.scores(np.concatenate([np.abs(omega) + radius for _, omega, radius in blocks], axis=1))
-        return self._lifted(scores, penalty, v)
+        return self._lift(scores, penalty, v)
 
     def _omegas(self, v: Array, total: Array, keep: bool) -> Iterator[tuple[int, Array, Array]]:
         """ω (B, k) and how far it may be off, block by block: by γ_n ‖v‖ ‖x_j‖, and what the centre is off.
 
-        A sparse column with implicit zeros holds fl(d + center) of the stated value d (`mipfs.data.matrix.placed`):
-        each entry is off by u of itself, which makes γ_(n+1) of γ_n; n + 8 has room for it beside the 4 ulp of v.
+        A sparse column with implicit zeros holds fl(d + center) of the stated value d
+        (`mipfs.data.matrix.place_columns`): each entry is off by u of itself, which makes γ_(n+1) of γ_n; n + 8 has
+        room for it beside the 4 ulp of v.
 
 
         `keep` holds what is known of the columns for the next dual vectors.
@@ -228,22 +229,22 @@ class Duals:
                 omega -= shift
             yield at, *((omega, radius) if self.ends is None else self.ends.added(at, omega, radius, nu))
 
-    def columns(self, at: int, X: Any) -> Columns:
+    def columns(self, at: int, X: Any) -> ColumnBlock:
         """What is known of the columns X, the first of which is the one at `at`.
 
         What they are off the stated scale takes ‖v‖ times its length off ω; it is in the norms, which γ_n multiplies.
         """
-        found = Columns(X, self.is_exact)
+        found = ColumnBlock(X, self.is_exact)
         scaled = self.statement.scaled
         if scaled is not None and scaled.lengths is not None:
             found.norms = found.norms + scaled.lengths[at : at + found.norms.size] / self.gamma
         return found
 
-    def _lifted(self, scores: Array, penalty: Array, v: Array) -> Array:
+    def _lift(self, scores: Array, penalty: Array, v: Array) -> Array:
         """c − ½ s (B, p), rounded down."""
-        return self.lifted(scores.T, penalty[:, None], ~v.any(axis=1)).T
+        return self.lift(scores.T, penalty[:, None], ~v.any(axis=1)).T
 
-    def lifted(self, scores: Array, penalty: Array, nothing: Any) -> Array:
+    def lift(self, scores: Array, penalty: Array, nothing: Any) -> Array:
         """c − ½ s, rounded down, of scores (p, B); `least` is for what underflows. A v of zeros leaves c, exactly.
 
         Where bounds exclude 0 a score may be below 0: there a v of zeros leaves c + ½l².
@@ -261,7 +262,7 @@ class Duals:
         return _lengths(v.T)
 
 
-class Columns:
+class ColumnBlock:
     """What is known of a block of columns X.
 
     Parameters

@@ -36,7 +36,7 @@ def shorts(X: Any, y: Array, weights: Sequence[Fraction], b: Fraction, target: f
     return [one << (exponent - least) for whole, exponent in parts for one in whole], least
 
 
-def rounded(whole: Iterable[int], exponent: int) -> Array:
+def round_scaled(whole: Iterable[int], exponent: int) -> Array:
     """The floats nearest to whole_i·2^exponent."""
     above, below = 1 << max(exponent, 0), 1 << max(-exponent, 0)
     return np.array([(one * above) / below for one in whole], dtype=float)  # a quotient is rounded correctly

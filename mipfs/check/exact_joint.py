@@ -14,7 +14,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from mipfs.check.measure import Measure
+from mipfs.check.measure import StatedMeasure
 from mipfs.check.rounding import Array, U
 
 HARMONIC_DIGITS = 300
@@ -23,7 +23,7 @@ MOST_EXACT_VALUES = 1 << 17
 """Values that are computed exactly at most: where more are tied, the maximum is left to floating point."""
 
 
-def worst(measure: Measure, whole: Sequence[int], exponent: int) -> Fraction | None:
+def worst(measure: StatedMeasure, whole: Sequence[int], exponent: int) -> Fraction | None:
     """The largest Δ(ȳ) − w'a(ȳ), at least 0, at scores whole_i·2^exponent; None where too many come near it."""
     finer = max(0, exponent + 2)  # so that a half is a whole number too
     scores = [value << finer for value in whole]
@@ -51,7 +51,7 @@ def _pairs(top: list[int], others: list[int], unit: Fraction) -> Fraction:
     return total * unit
 
 
-def _labelling(measure: Measure, top: list[int], others: list[int], unit: Fraction) -> Fraction | None:
+def _labelling(measure: StatedMeasure, top: list[int], others: list[int], unit: Fraction) -> Fraction | None:
     """The maximum over all (a, b) but that of the samples themselves, which is 0."""
     share = unit * 2 / Fraction(measure.D)
     missed, lifted = ([0, *accumulate(part)] for part in (top, others))
@@ -68,7 +68,7 @@ def _labelling(measure: Measure, top: list[int], others: list[int], unit: Fracti
     return best
 
 
-def _delta(measure: Measure, a: int, b: int) -> Fraction:
+def _delta(measure: StatedMeasure, a: int, b: int) -> Fraction:
     """Δ with a positives and b negatives labelled +1."""
     if measure.name == "error":
         return Fraction(measure.P - a + b, measure.P + measure.N)
@@ -78,7 +78,7 @@ def _delta(measure: Measure, a: int, b: int) -> Fraction:
     return 1 - Fraction(a, measure.whole)
 
 
-def _places(measure: Measure, top: list[int], others: list[int], unit: Fraction) -> Fraction | None:
+def _places(measure: StatedMeasure, top: list[int], others: list[int], unit: Fraction) -> Fraction | None:
     """Σ over the negatives of the largest sum of what it adds to be lifted over the last positives, one by one.
 
     That is i/(i + j − 1) − i/(i + j) = j/(i + j) − (j − 1)/(i + j − 1), over P, for the j-th negative and the i-th
@@ -104,7 +104,7 @@ def _places(measure: Measure, top: list[int], others: list[int], unit: Fraction)
     return total
 
 
-def _near(measure: Measure, top: Array, score: float, j: int) -> Iterator[int]:
+def _near(measure: StatedMeasure, top: Array, score: float, j: int) -> Iterator[int]:
     """Over how many positives the j-th negative may be lifted to add most."""
     P = measure.P
     i = np.arange(measure.P, 0, -1)

@@ -14,13 +14,13 @@ import copy
 import numpy as np
 
 from mipfs.check.dual_vectors import COLUMNS_PER_BLOCK, NUMBERS_PER_BLOCK, Duals
-from mipfs.check.leaves import SCREENED, Tree
+from mipfs.check.leaves import SCREENED, CoverTree
 from mipfs.check.rounding import Array, Integers, require
 from mipfs.check.statement import Statement
 from mipfs.check.steps import LEAF
 
 
-class Few:
+class FewAtomsBound:
     """What dual vectors prove of a few atoms, as `Duals.rows`.
 
     Parameters
@@ -97,7 +97,7 @@ class Few:
         """Nothing: see `take_seen`."""
 
 
-def over_few(statement: Statement, duals: Duals, tree: Tree) -> tuple[Statement, Duals | Few, Tree]:
+def over_few(statement: Statement, duals: Duals, tree: CoverTree) -> tuple[Statement, Duals | FewAtomsBound, CoverTree]:
     """What `least_bound` needs of a plain proof, over a few atoms; of any other one, and of a small one, as it is."""
     plain = statement.atoms.single and statement.atoms.scale is None and not (statement.lb.size or statement.extra)
     if not plain or SCREENED in tree.feature:
@@ -108,11 +108,11 @@ def over_few(statement: Statement, duals: Duals, tree: Tree) -> tuple[Statement,
     keep = max(statement.M, 0) + fixed.size
     if any(tree.multiplier[node] >= 0 for node in leaves) or used.size * (fixed.size + used.size * keep) > statement.p:
         return statement, duals, tree
-    few = Few(duals, used, fixed, keep)
+    few = FewAtomsBound(duals, used, fixed, keep)
     over = copy.copy(statement)
     renamed = copy.copy(tree)
     over.p = few.ids.size
     over.forced = statement.forced[few.ids]
     place = {j: k for k, j in enumerate(few.ids.tolist())}
-    renamed.steps = tree.steps.renamed(place)
+    renamed.steps = tree.steps.rename(place)
     return over, few, renamed

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.check.measure import RANKINGS, Measure
+from mipfs.check.measure import RANKINGS, StatedMeasure
 from mipfs.check.rounding import NEAR, Array, Document, U, number, require
 from mipfs.check.several import Archive
 from mipfs.data.instance import Instance
@@ -108,7 +108,7 @@ class Folds:
         assert self.where is not None
         if f not in self._parts:
             rows = np.flatnonzero(self.where[f] == TESTED)
-            self._parts[f] = rows, self.data.refilled(np.flatnonzero(self.where[f] == TRAINED))
+            self._parts[f] = rows, self.data.refill(np.flatnonzero(self.where[f] == TRAINED))
         return self._parts[f]
 
 
@@ -124,7 +124,7 @@ def error_of(params: Mapping[str, Any], y: Array, scores: Array, by: str | None 
     require(both, f"a fold tests on one class, and {name!r} needs both")
     if name == BALANCED:
         return 0.5 * math.fsum(float(np.count_nonzero(wrong & one)) / np.count_nonzero(one) for one in (y > 0, y < 0))
-    measure = Measure(params if by is None else {"measure": by}, y)
+    measure = StatedMeasure(params if by is None else {"measure": by}, y)
     if name in RANKINGS:
         return _of_ranking(name, y, scores)
     if name in ("f1", "fbeta"):

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import mipfs.data.unit as unit
-from mipfs.check.rounding import Arrays, Document, Rejected, number, require
-from mipfs.check.scaling import OnScale
+from mipfs.check.rounding import Arrays, CertificateError, Document, number, require
+from mipfs.check.scaling import ScaledData
 from mipfs.check.statement import LARGEST_C, SMALLEST_C, Statement
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError
@@ -30,11 +30,11 @@ class InUnit(NamedTuple):
 
     document: Document
     arrays: Arrays
-    scaled: OnScale
+    scaled: ScaledData
     exponent: int
 
 
-def in_unit(document: Document, arrays: Arrays, scaled: OnScale) -> InUnit:
+def in_unit(document: Document, arrays: Arrays, scaled: ScaledData) -> InUnit:
     """The result in the unit in which it can be computed with."""
     data = scaled.data
     made = (document.get("atoms") or {}).get("made")
@@ -47,9 +47,9 @@ def in_unit(document: Document, arrays: Arrays, scaled: OnScale) -> InUnit:
     try:
         moved = data.in_unit(e)
     except DataError as error:
-        raise Rejected(f"in doubles nothing is proven of these columns: {error}") from None
+        raise CertificateError(f"in doubles nothing is proven of these columns: {error}") from None
     off = {name: None if one is None else np.ldexp(one, -e) for name, one in vars(scaled).items() if name != "data"}
-    return InUnit(_document(document, e), unit.in_unit(arrays, e), OnScale(moved, **off), e)
+    return InUnit(_document(document, e), unit.in_unit(arrays, e), ScaledData(moved, **off), e)
 
 
 def _exponents(params: Mapping[str, Any], data: Instance) -> tuple[int, ...]:

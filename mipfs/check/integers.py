@@ -27,7 +27,7 @@ SELECTED, FIRST_EXTRA = -1, -2
 """In place of a row: Σσ, and the first extra variable, of which the others follow downwards."""
 
 
-class Fixed(Protocol):
+class LeafFixings(Protocol):
     """What is fixed at a leaf: atoms (p,), −1 where one is not, and the ends of the extra variables (e,), (e,)."""
 
     state: npt.NDArray[np.int8]
@@ -35,7 +35,7 @@ class Fixed(Protocol):
 
 
 @dataclass(frozen=True)
-class Combination:
+class RowCombination:
     """A combination of rows: what it is on atoms and extra variables, and where it lies.
 
     Attributes
@@ -69,7 +69,7 @@ class Combinations:
         held = [name for name in NAMES if name in arrays]
         require(len(held) in (0, len(NAMES)), "the certificate has a part of its combinations of rows")
         self.parts: list[list[tuple[int, Fraction]]] = self._read(*(arrays[name] for name in NAMES)) if held else []
-        self._made: dict[int, Combination] = {}
+        self._made: dict[int, RowCombination] = {}
 
     def _read(self, start: Array, row: Array, value: Array) -> list[list[tuple[int, Fraction]]]:
         require(self.statement.is_exact, f"rules {self.statement.rules} have no leaves without whole numbers")
@@ -87,13 +87,13 @@ class Combinations:
         require(all(len(dict(part)) == len(part) for part in parts), "a combination has a row twice")
         return parts
 
-    def _combined(self, number: int) -> Combination:
+    def _combine(self, number: int) -> RowCombination:
         """A combination, summed once."""
         if number not in self._made:
             self._made[number] = self._sum(self.parts[number])
         return self._made[number]
 
-    def _sum(self, part: list[tuple[int, Fraction]]) -> Combination:
+    def _sum(self, part: list[tuple[int, Fraction]]) -> RowCombination:
         statement = self.statement
         a, own, everywhere = dict[int, Fraction](), dict[int, Fraction](), Fraction(0)
         low: Fraction | None = Fraction(0)
@@ -115,21 +115,21 @@ class Combinations:
                 places, values = statement.by_row.indices[span].tolist(), statement.by_row.data[span].tolist()
                 for j, value in zip(places, values, strict=True):
                     a[j] = a.get(j, Fraction(0)) + u * Fraction(value)
-            low, high = _added(low, u, ends), _added(high, -u, ends, -1)
+            low, high = _add_multiple(low, u, ends), _add_multiple(high, -u, ends, -1)
         broken = [j for j, value in a.items() if j < statement.p and (value + everywhere).denominator != 1]
         named = sum(j < statement.p for j in a)
         is_all = everywhere.denominator != 1 and named < statement.p
-        return Combination({j: v for j, v in a.items() if v}, everywhere, None if is_all else broken, low, high, own)
+        return RowCombination({j: v for j, v in a.items() if v}, everywhere, None if is_all else broken, low, high, own)
 
-    def show_empty(self, number: int, fixed: Fixed) -> bool:
+    def show_empty(self, number: int, fixed: LeafFixings) -> bool:
         """Whether a combination shows that a leaf holds no selection."""
         require(0 <= number < len(self.parts), "a leaf without whole numbers has no combination of rows")
-        statement, of = self.statement, self._combined(number)
+        statement, of = self.statement, self._combine(number)
         state, (lower, upper) = fixed.state, fixed.ends
         low, high = of.low, of.high
         for k, u in of.own.items():
             ends = float(lower[k]), float(upper[k])
-            low, high = _added(low, u, ends), _added(high, -u, ends, -1)
+            low, high = _add_multiple(low, u, ends), _add_multiple(high, -u, ends, -1)
         inside = np.flatnonzero(state == 1)
         if low is None or high is None or not self._is_whole(of, fixed, is_full=inside.size >= statement.M):
             return False
@@ -142,7 +142,7 @@ class Combinations:
                 part += value * Fraction(float(lower[j - statement.p]))
         return math.ceil(low - part) > math.floor(high - part)
 
-    def _is_whole(self, of: Combination, fixed: Fixed, *, is_full: bool) -> bool:
+    def _is_whole(self, of: RowCombination, fixed: LeafFixings, *, is_full: bool) -> bool:
         """Whether the coefficients of all that is not fixed are whole, and 0 where the variable is not.
 
         `is_full`: as many atoms are fixed to 1 as may be, which fixes the others to 0.
@@ -162,7 +162,7 @@ class Combinations:
         return all(statement.whole[k] and of.a[statement.p + k].denominator == 1 for k in loose)
 
 
-def _added(total: Fraction | None, u: Fraction, ends: tuple[float, float], sign: int = 1) -> Fraction | None:
+def _add_multiple(total: Fraction | None, u: Fraction, ends: tuple[float, float], sign: int = 1) -> Fraction | None:
     """A sum and sign·u times the lower end where u > 0, the upper one where u < 0; None where one is missing."""
     end = ends[0] if u > 0 else ends[1]
     return None if total is None or not math.isfinite(end) else total + sign * u * Fraction(end)

@@ -15,7 +15,7 @@ import numpy as np
 
 from mipfs.check import exact_joint
 from mipfs.check.dual_vectors import Duals
-from mipfs.check.measure import Measure
+from mipfs.check.measure import StatedMeasure
 from mipfs.check.phrases import LABELLINGS
 from mipfs.check.rounding import Array, Arrays, Document, Integers, U, below, number, require
 from mipfs.check.statement import Statement
@@ -46,7 +46,7 @@ class JointStatement(Statement):
             inside = low <= times(self.constant, data.exponent) <= high
             require(inside, f"the constant column {given!r} is not from {low:g} to {high:g}")
         self.C = float(document["params"]["C"])
-        self.measure = Measure(document["params"], data.y)
+        self.measure = StatedMeasure(document["params"], data.y)
 
     def _stated(self) -> JointStatement:
         """It is itself what its loss is."""

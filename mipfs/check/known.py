@@ -109,15 +109,15 @@ def check_known(document: Document) -> None:
     require_schema(document)
     read = READ if rules_of(document) > FIRST_RULES else READ - {"kept"}
     _only(document, RESULT, "the result")
-    _listed([document, document["params"]], "selected", "forced_in", "forced_out")
+    _require_list([document, document["params"]], "selected", "forced_in", "forced_out")
     if document.get("weightless") is not None:
-        _listed([document], "weightless")
+        _require_list([document], "weightless")
     if document.get("warm_from") is not None:
-        _mapped([document], "warm_from")
-    _mapped([document], "weights", "columns", "extra")
-    _mapped([document["params"]], "penalty")
-    _mapped([document["scaling"]], "shift", "scale", "center")
-    _mapped(document["rows"], "terms")
+        _require_mapping([document], "warm_from")
+    _require_mapping([document], "weights", "columns", "extra")
+    _require_mapping([document["params"]], "penalty")
+    _require_mapping([document["scaling"]], "shift", "scale", "center")
+    _require_mapping(document["rows"], "terms")
     for name, value in (("atoms", document.get("atoms")), ("relaxed", document.get("relaxed"))):
         require(value is None or isinstance(value, Mapping), f"{name!r} is neither null nor a mapping")
     is_sum = document["params"].get("loss") != "structural"
@@ -126,9 +126,9 @@ def check_known(document: Document) -> None:
     _only(document["labels"], LABELS, "the labels")
     check_labels(document["labels"])
     _only(document["certificate"], CERTIFICATE, "the certificate")
-    _listed([document["certificate"]], "derived")
-    _each(document["rows"], ROW, "a row")
-    _each(document.get("extra", {}).values(), EXTRA, "an extra variable")
+    _require_list([document["certificate"]], "derived")
+    _require_each(document["rows"], ROW, "a row")
+    _require_each(document.get("extra", {}).values(), EXTRA, "an extra variable")
     _only(document.get("read") or {}, read, "what was read")
     _only((document.get("read") or {}).get("recipe") or {}, RECIPE, "how the table was prepared")
     _check_atoms(document.get("atoms") or {})
@@ -136,17 +136,17 @@ def check_known(document: Document) -> None:
     relaxed = document.get("relaxed")
     if near is not None:
         _only(near, LIST, "the list of near-optimal supports")
-        _each(near["supports"], SUPPORT, "a near-optimal support")
-        _listed(near["supports"], "selected")
-        _mapped(near["supports"], "weights")
+        _require_each(near["supports"], SUPPORT, "a near-optimal support")
+        _require_list(near["supports"], "selected")
+        _require_mapping(near["supports"], "weights")
         _mapped_or_null(near["supports"], "extra")
-        _mapped([near], "share")
+        _require_mapping([near], "share")
     if relaxed is not None:
         _only(relaxed, RELAXED, "the relaxation")
         mixture = () if relaxed.get("mixture") is None else relaxed["mixture"]
         require(isinstance(mixture, list | tuple), "the mixture of the relaxation is no list")
-        _each(mixture, MEMBER, "a selection of the relaxation")
-        _listed(mixture, "selected")
+        _require_each(mixture, MEMBER, "a selection of the relaxation")
+        _require_list(mixture, "selected")
         _mapped_or_null([relaxed, *mixture], "extra", "weights", "sigma")
 
 
@@ -158,7 +158,7 @@ def _check_atoms(atoms: Mapping[str, Any]) -> None:
         require(isinstance(part, list | tuple), f"the columns of an atom are {part!r:.60}, no list of names")
     made = {} if atoms.get("made") is None else atoms["made"]
     _only(made, MONOMIALS if "kind" in made else FUNCTIONS, "how columns are made")
-    _mapped([made], "features")
+    _require_mapping([made], "features")
 
 
 def _only(stated: Mapping[str, Any], known: frozenset[str], what: str) -> None:
@@ -167,14 +167,14 @@ def _only(stated: Mapping[str, Any], known: frozenset[str], what: str) -> None:
     require(not strangers, f"{what}: {strangers[0] if strangers else ''!r} is stated, which this checker does not know")
 
 
-def _listed(stated: Iterable[Mapping[str, Any]], *names: str) -> None:
+def _require_list(stated: Iterable[Mapping[str, Any]], *names: str) -> None:
     """Refuse what is no list where names of features are listed."""
     for one in stated:
         for name in names:
             require(isinstance(one.get(name, []), list | tuple), f"{name!r} is {one.get(name)!r}, no list of names")
 
 
-def _mapped(stated: Iterable[Mapping[str, Any]], *names: str) -> None:
+def _require_mapping(stated: Iterable[Mapping[str, Any]], *names: str) -> None:
     """Refuse what is no mapping where values stand by name: an empty list is none."""
     for one in stated:
         for name in names:
@@ -184,10 +184,10 @@ def _mapped(stated: Iterable[Mapping[str, Any]], *names: str) -> None:
 def _mapped_or_null(stated: Iterable[Mapping[str, Any]], *names: str) -> None:
     """Refuse what is neither a mapping nor null, which stands for nothing."""
     for one in stated:
-        _mapped([one], *(name for name in names if one.get(name) is not None))
+        _require_mapping([one], *(name for name in names if one.get(name) is not None))
 
 
-def _each(stated: Iterable[Mapping[str, Any]], known: frozenset[str], what: str) -> None:
+def _require_each(stated: Iterable[Mapping[str, Any]], known: frozenset[str], what: str) -> None:
     for one in stated:
         _only(one, known, what)
 

@@ -14,13 +14,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.check.completions import Completions, Vectors
+from mipfs.check.completions import CompletionCheck, Vectors
 from mipfs.check.dual_vectors import NUMBERS_PER_BLOCK
 from mipfs.check.integers import Combinations
-from mipfs.check.rounding import Array, Arrays, Integers, Rejected, U, rational, require, sum_below
+from mipfs.check.rounding import Array, Arrays, CertificateError, Integers, U, rational, require, sum_below
 from mipfs.check.statement import Statement
-from mipfs.check.steps import LEAF, RELEASE, RESTORE, SCREEN, Pieces, Steps, numbers
-from mipfs.check.workers import ALONE, Workers
+from mipfs.check.steps import LEAF, RELEASE, RESTORE, SCREEN, TreePieces, TreeSteps, numbers
+from mipfs.check.workers import ALONE, LeafWorkers
 
 REFUTED, WITHOUT, SCREENED = -2, -3, 1 << 30
 """In place of a leaf's dual vector: no selection is left, as multipliers show, or no whole numbers are. In place of a
@@ -35,7 +35,7 @@ Visitor = Callable[["Fixings", float], None]
 """Sees what every leaf that may hold a selection has fixed, and its bound."""
 
 
-class Proven(Protocol):
+class ProvenBounds(Protocol):
     """What dual vectors prove."""
 
     per_block: int
@@ -83,7 +83,7 @@ def _whole(arrays: Arrays, feature: memoryview, p: int) -> dict[int, int]:
     return at
 
 
-class Tree:
+class CoverTree:
     """The tree: every node reached once, two children on an atom that is not fixed above or on a whole variable.
 
     Parameters
@@ -110,7 +110,7 @@ class Tree:
         n_duals, n_multipliers = len(arrays["dual_q"]), len(arrays["multipliers"])
         n_combined = len(arrays["integer_start"]) - 1 if "integer_start" in arrays else 0
         at = _whole(arrays, feature, p)
-        self.steps = steps = Steps()
+        self.steps = steps = TreeSteps()
         run_ends = self._run_ends(np.asarray(children), n_duals, n_multipliers)
         # Depth first, without recursion; a release undoes a fixing on the way back.
         reached, on_path = bytearray(n), set[int]()
@@ -126,11 +126,11 @@ class Tree:
                 steps.append(j, code)
                 continue
             if not 0 <= node < n or reached[node]:
-                raise Rejected(f"{hole} {node} is absent or reached twice")
+                raise CertificateError(f"{hole} {node} is absent or reached twice")
             reached[node] = 1
             if j != LEAF:
                 if j in on_path:
-                    raise Rejected(f"a split on feature {j}, which is fixed above")
+                    raise CertificateError(f"a split on feature {j}, which is fixed above")
                 if j < p:
                     on_path.add(j)
                 steps.append(j, code)
@@ -139,7 +139,7 @@ class Tree:
             if on == SCREENED:
                 self._check_node(node, n_duals, n_multipliers)
                 if children[node, 1] != -1:
-                    raise Rejected(f"node {node} is screened and goes on in two")
+                    raise CertificateError(f"node {node} is screened and goes on in two")
                 # A run of nodes that are screened, each the child of the one before: all of it that is not yet reached.
                 end = int(run_ends[np.searchsorted(run_ends, node)])
                 end = node + 1 if end <= node else end if (twice := reached.find(1, node + 1, end)) < 0 else twice
@@ -148,17 +148,17 @@ class Tree:
                 stack += [(RESTORE, end - node, -1, True), (LEAF, 0, children[end - 1, 0], False)]
             elif on >= 0:
                 if on >= p and not (on < p + whole.size and whole[on - p]):
-                    raise Rejected(f"a split on feature {on}, which does not exist or is no whole number")
+                    raise CertificateError(f"a split on feature {on}, which does not exist or is no whole number")
                 low, high = (0, 1) if on < p else (2 * at[node], 2 * (at[node] + 1) + 1)
                 stack.append((on, high, children[node, 1], False))
                 stack.append((on, low, children[node, 0], False))
             else:
                 if not on == -1 == children[node, 0] == children[node, 1]:
-                    raise Rejected(f"leaf {node} has children, or is none")
+                    raise CertificateError(f"leaf {node} has children, or is none")
                 if self.dual[node] != WITHOUT:
                     self._check_node(node, n_duals, n_multipliers)
                 elif not 0 <= self.multiplier[node] < n_combined:
-                    raise Rejected(f"{hole} {node} has no combination of rows")
+                    raise CertificateError(f"{hole} {node} has no combination of rows")
                 steps.append(LEAF, node)
         require(all(reached), "a node is not part of the tree")
         self.n_leaves = int(np.count_nonzero(np.asarray(feature) < 0))
@@ -177,9 +177,9 @@ class Tree:
         is_leaf = self.feature[node] != SCREENED
         if not (0 <= dual < n_duals or (is_leaf and dual == REFUTED)):
             what = "has" if is_leaf else "is screened by"
-            raise Rejected(f"the leaves do not cover all selections: node {node} {what} no dual vector")
+            raise CertificateError(f"the leaves do not cover all selections: node {node} {what} no dual vector")
         if not -1 <= self.multiplier[node] < n_multipliers:
-            raise Rejected(f"{'leaf' if is_leaf else 'node'} {node} has multipliers that do not exist")
+            raise CertificateError(f"{'leaf' if is_leaf else 'node'} {node} has multipliers that do not exist")
 
     def _run_ends(self, children: Integers, n_duals: int, n_multipliers: int) -> Integers:
         """The nodes that are not screened, rightly, with the next node as the only child; one behind the last one."""
@@ -223,7 +223,7 @@ class Fixings:
         self._screened: list[tuple[Integers, int, bool]] = []
 
     def step(self, j: int, code: int) -> None:
-        """Go one step of a `Tree`."""
+        """Go one step of a `CoverTree`."""
         if j == RELEASE:
             self.ends = self._before.pop()
             return
@@ -290,7 +290,7 @@ class Fixings:
         self.inside[self.n_inside : self.n_inside + count] = ids[:count]
         self.n_inside, self.n_free = self.n_inside + count, self.n_free - ids.size
 
-    def screen_completions(self, of: Completions, vectors: Vectors, first: int, last: int, level: float) -> None:
+    def screen_completions(self, of: CompletionCheck, vectors: Vectors, first: int, last: int, level: float) -> None:
         """Screen by several dual vectors where one place is left: as one after the other, in any order.
 
         Of these the last restores what all of them fix.
@@ -343,7 +343,7 @@ class Fixings:
 class Costs:
     """What dual vectors prove: g and the costs c − ½ s − A'y of the atoms, with the negative ones in order."""
 
-    def __init__(self, statement: Statement, duals: Proven, multipliers: Array) -> None:
+    def __init__(self, statement: Statement, duals: ProvenBounds, multipliers: Array) -> None:
         self.statement = statement
         self.duals = duals
         self.multipliers = multipliers
@@ -406,7 +406,7 @@ def check_multipliers(stored: Array, n_rows: int) -> None:
     require(stored.dtype.kind == "S" or np.all(np.isfinite(stored)), "a multiplier is not finite")
 
 
-class Part(NamedTuple):
+class PieceFindings(NamedTuple):
     """What is found in a piece of a tree.
 
     Attributes
@@ -424,7 +424,7 @@ class Part(NamedTuple):
     seen: Integers
 
 
-class Walk:
+class TreeWalk:
     """Goes through a tree piece by piece, in any order: what is found in one does not depend on the pieces before it.
 
     From the root to where a piece begins every screening vector is evaluated by itself, or as the one chain that it is
@@ -438,8 +438,8 @@ class Walk:
     def __init__(
         self,
         statement: Statement,
-        duals: Proven,
-        tree: Tree,
+        duals: ProvenBounds,
+        tree: CoverTree,
         arrays: Arrays,
         visit: Visitor | None,
         level: float,
@@ -447,16 +447,16 @@ class Walk:
         self.tree, self.duals, self.visit, self.level = tree, duals, visit, level
         n_numbers = statement.data.n_samples * statement.p
         size = min(MOST_NODES, max(LEAST_NODES, MOST_NODES * NUMBERS_OF_A_NODE // max(1, n_numbers)))
-        self.pieces = Pieces(tree.steps, statement.p, size)
+        self.pieces = TreePieces(tree.steps, statement.p, size)
         self._costs = Costs(statement, duals, arrays["multipliers"])
         self._combinations = Combinations(statement, arrays)
         self._fixed = Fixings(statement)
         many = tree.has_chains and not statement.has_extra_costs  # of which chains know nothing
-        self._completions = Completions.of(statement, duals) if many else None
+        self._completions = CompletionCheck.of(statement, duals) if many else None
         self._known: Integers = _NONE
         self._since = 0
 
-    def __call__(self, k: int) -> Part:
+    def __call__(self, k: int) -> PieceFindings:
         """Go through a piece."""
         start, end = self.pieces.ends[k : k + 2].tolist()
         self._begin(start, start)
@@ -529,7 +529,7 @@ class Walk:
         constants, reduced, order = self._costs.of(tree.dual[node], tree.multiplier[node], fixed.ends)
         return [*constants, *fixed.terms(reduced, order).tolist()], reduced, order
 
-    def _through(self, start: int, end: int) -> Part:
+    def _through(self, start: int, end: int) -> PieceFindings:
         """Take the steps of a piece."""
         least = best = math.inf
         where, n_leaves, ahead = -1, 0, 0
@@ -552,7 +552,7 @@ class Walk:
                 if bound < least:
                     least = best = bound
                     where = value
-        return Part(least, best, where, n_leaves, self.duals.take_seen())
+        return PieceFindings(least, best, where, n_leaves, self.duals.take_seen())
 
     def _leaf(self, node: int) -> float:
         """The bound of a leaf; inf where it holds no selection."""
@@ -576,11 +576,11 @@ class Walk:
 
 def least_bound(
     statement: Statement,
-    duals: Proven,
-    tree: Tree,
+    duals: ProvenBounds,
+    tree: CoverTree,
     arrays: Arrays,
     visit: Visitor | None = None,
-    workers: Workers = ALONE,
+    workers: LeafWorkers = ALONE,
     level: float = math.inf,
 ) -> tuple[float, int]:
     """The least bound of all leaves (unit margin), and its leaf; inf when no leaf holds a selection.
@@ -588,7 +588,7 @@ def least_bound(
     Screening fixes up to the level, which is then all that is proven at most.
     """
     check_multipliers(arrays["multipliers"], statement.lb.size)
-    walk = Walk(statement, duals, tree, arrays, visit, level)
+    walk = TreeWalk(statement, duals, tree, arrays, visit, level)
     least = math.inf
     where, done = -1, 0
     for part in workers.each(walk, len(walk.pieces), duals.bytes_at_once):

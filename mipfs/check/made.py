@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from mipfs.check.known import rules_of, same
-from mipfs.check.maps import Map, map_of, picked
+from mipfs.check.maps import Map, map_of, pick_columns
 from mipfs.check.rounding import Array, Arrays, Document, Integers, number, require
-from mipfs.check.scaling import REMEDY, OnScale, on_stated
+from mipfs.check.scaling import REMEDY, ScaledData, on_stated
 from mipfs.data.instance import Instance
 from mipfs.data.made import GroupNames, MadeMatrix
 from mipfs.data.rules import FIRST_RULES
@@ -26,7 +26,7 @@ OTHER_DATA = "this is other data than the result was found on"
 DECLARED = ("name", "options", "data_sha256", "n_features", "scaling")
 
 
-class Remade(MadeMatrix):
+class RecomputedColumns(MadeMatrix):
     """The columns, made by the checker.
 
     Attributes
@@ -38,15 +38,15 @@ class Remade(MadeMatrix):
     def __init__(self, raw: Instance, maps: Map) -> None:
         self.maps, self.starts = maps, np.concatenate([[0], np.cumsum(maps.sizes)]).astype(np.int64)
         shape = raw.n_samples, int(self.starts[-1])
-        super().__init__(shape, lambda ids: picked(maps, self.starts, ids), is_sparse=True, raw=raw)
+        super().__init__(shape, lambda ids: pick_columns(maps, self.starts, ids), is_sparse=True, raw=raw)
 
 
 class MadeAtoms:
-    """One atom for every feature of the raw data, its columns side by side; as `mipfs.check.statement.Atoms`."""
+    """One atom for every feature of the raw data, its columns side by side; as `mipfs.check.statement.StatedAtoms`."""
 
     members = None
 
-    def __init__(self, stated: Mapping[str, Any], columns: Remade) -> None:
+    def __init__(self, stated: Mapping[str, Any], columns: RecomputedColumns) -> None:
         raw = columns.raw
         self.raw = columns.raw
         self.made = stated["made"]
@@ -95,7 +95,7 @@ def functions_of(document: Document) -> Any:
     return None if made is None or "kind" in made else made
 
 
-def on_scale(document: Document, arrays: Arrays, data: Instance) -> tuple[Instance, OnScale]:
+def on_scale(document: Document, arrays: Arrays, data: Instance) -> tuple[Instance, ScaledData]:
     """The user's data on the scale that the certificate states, and the data that the result's columns belong to."""
     raw, made = table_of(data), functions_of(document)
     if made is None:
@@ -106,12 +106,12 @@ def on_scale(document: Document, arrays: Arrays, data: Instance) -> tuple[Instan
     found = _view(made, scaled.data)
     require(document["data_sha256"] == found.sha256, OTHER_DATA)
     require(document["scaling"]["kind"] == "none", "the columns that are made are not scaled, and 'scaling' is stated")
-    return scaled.data, OnScale(found)
+    return scaled.data, ScaledData(found)
 
 
 def _view(made: Mapping[str, Any], raw: Instance) -> Instance:
     """What is made of the raw data."""
-    columns = Remade(raw, map_of(made["name"], raw, made["options"]))
+    columns = RecomputedColumns(raw, map_of(made["name"], raw, made["options"]))
     K = columns.shape[1]
     declared = json.dumps({name: made[name] for name in DECLARED}, sort_keys=True)
     return dataclasses.replace(
@@ -130,7 +130,7 @@ def _view(made: Mapping[str, Any], raw: Instance) -> Instance:
 def check_inputs(document: Document, data: Instance, chosen: Integers) -> None:
     """What `predict` needs of the selected features is that of the raw data."""
     columns = data.block().values
-    if not isinstance(columns, Remade):
+    if not isinstance(columns, RecomputedColumns):
         return
     raw = columns.raw
     features = document["atoms"]["made"]["features"]

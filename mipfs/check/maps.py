@@ -82,7 +82,7 @@ class Map:
         return np.array(np.square(high).sum(axis=1) * (1.0 + (high.shape[1] + 4) * 1.01 * U))
 
 
-class Intersection(Map):
+class IntersectionMap(Map):
     """min(x, z); the columns are integrals of Haar's functions over the distinct values."""
 
     def __init__(self, raw: Instance, options: Mapping[str, Any]) -> None:
@@ -177,7 +177,7 @@ class Intersection(Map):
         return np.asarray(np.square(roots + gamma * size * math.sqrt(float(at.sum()))) * (1.0 + 8 * U))
 
 
-class Homogeneous(Map):
+class HomogeneousMap(Map):
     """Sampled spectra κ of homogeneous kernels."""
 
     def __init__(self, raw: Instance, options: Mapping[str, Any], name: str) -> None:
@@ -207,7 +207,7 @@ class Homogeneous(Map):
         return np.stack(waves, axis=1)
 
 
-class Gaussian(Map):
+class GaussianMap(Map):
     """Frequencies of Gauss and Hermite's rule for N(0, 1/h²), or drawn from it."""
 
     def __init__(self, raw: Instance, options: Mapping[str, Any]) -> None:
@@ -246,7 +246,7 @@ class Gaussian(Map):
         return {}
 
 
-class Splines(Map):
+class SplineMap(Map):
     """Centred B-splines on quantiles."""
 
     def __init__(self, raw: Instance, options: Mapping[str, Any]) -> None:
@@ -330,17 +330,17 @@ def map_of(name: Any, raw: Instance, options: Mapping[str, Any]) -> Map:
     """The maps of a result, by their name."""
     require(isinstance(name, str), "the atoms have no name")
     if name == "additive-hik":
-        return Intersection(raw, options)
+        return IntersectionMap(raw, options)
     if name == "splines":
-        return Splines(raw, options)
+        return SplineMap(raw, options)
     if name == "additive-gaussian":
-        return Gaussian(raw, options)
+        return GaussianMap(raw, options)
     known = name in ("additive-chi2", "additive-intersection", "additive-jensen-shannon")
     require(known, f"no certificate is known for the atoms {name!r}")
-    return Homogeneous(raw, options, name)
+    return HomogeneousMap(raw, options, name)
 
 
-def picked(maps: Map, starts: Integers, ids: Integers) -> sparse.csc_array:
+def pick_columns(maps: Map, starts: Integers, ids: Integers) -> sparse.csc_array:
     """Some columns of all features together, as sparse ones."""
     owner = np.searchsorted(starts, ids, "right") - 1
     parts = []

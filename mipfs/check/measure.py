@@ -17,7 +17,7 @@ LEAST_STRETCH, MOST_STRETCHES = 64, 256
 """Values of b that are bounded together, at least; how many stretches of them there are at most, about."""
 
 
-class Measure:
+class StatedMeasure:
     """A multivariate measure by its definition.
 
     `counts` of a labelling or ranking ȳ hold what it gets wrong about every sample: whether it is mislabelled, or for

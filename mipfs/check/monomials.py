@@ -35,7 +35,7 @@ FEATURES_PER_PRODUCT, PARTNERS_PER_PRODUCT = 256, 4096
 Key = tuple[int, ...]
 
 
-class Monomials:
+class StatedMonomials:
     """What a result says of its monomials, checked against the data.
 
     Parameters
@@ -203,7 +203,7 @@ class Monomials:
             return sum_below([g, each, *np.minimum(others, 0.0).tolist()])
 
         allowed = _largest(value, level)
-        return value(max(allowed, Outside(self, v[0], float(total[0]), allowed).largest()))
+        return value(max(allowed, LargestOutside(self, v[0], float(total[0]), allowed).largest()))
 
 
 def _largest(value: Any, level: float) -> float:
@@ -219,7 +219,7 @@ def _largest(value: Any, level: float) -> float:
     return low
 
 
-class Outside:
+class LargestOutside:
     """The largest |ω| among monomials that are not held, as far as it exceeds ρ.
 
     Parameters
@@ -229,7 +229,7 @@ class Outside:
     rho : float, what need not be told apart
     """
 
-    def __init__(self, monomials: Monomials, v: Array, total: float, rho: float) -> None:
+    def __init__(self, monomials: StatedMonomials, v: Array, total: float, rho: float) -> None:
         self.of = monomials
         self.v = v
         self.total = total

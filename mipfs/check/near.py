@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.check.classifier import Classifier, evaluated
+from mipfs.check.classifier import StatedClassifier, evaluate_stated
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.known import same
 from mipfs.check.leaves import Fixings
@@ -40,7 +40,7 @@ from mipfs.check.rounding import (
 )
 from mipfs.check.statement import Statement
 from mipfs.check.verdict import STATED_GAP_AGREEMENT
-from mipfs.check.workers import ALONE, Workers
+from mipfs.check.workers import ALONE, LeafWorkers
 
 SAME_VALUE = 2e-7
 """Up to here, relative, the values of two supports are not told apart: SVMs are solved to 1e-7."""
@@ -68,7 +68,7 @@ class NearOptimal:
     least : float, what is proven to be worth that at least is rightly not in the list
     """
 
-    def __init__(self, statement: Statement, stated: Any, incumbent: Classifier) -> None:
+    def __init__(self, statement: Statement, stated: Any, incumbent: StatedClassifier) -> None:
         self.statement = statement
         self.incumbent = incumbent
         self.complete = stated["complete"]
@@ -114,7 +114,7 @@ class NearOptimal:
         ids = self.supports[k]
         best = self.values[0]
         objective = self.values[k]
-        broken = self.statement.refused(ids, entry.get("extra"))
+        broken = self.statement.why_refused(ids, entry.get("extra"))
         require(not broken, f"{whose}: {broken}")
         extra = self._extra_cost(entry)
         self.extra_costs.append(extra)
@@ -122,7 +122,7 @@ class NearOptimal:
         require(ties is None or (type(ties) is int and ties >= 0), f"{whose}: {ties!r} supports add nothing to it")
         for name in ("weights", "intercept"):
             require(entry.get(name) is not None, f"{whose}: its {name} are not stated, so nothing shows its objective")
-        found = evaluated(self.statement, ids, entry, whose, extra)
+        found = evaluate_stated(self.statement, ids, entry, whose, extra)
         require(found.error <= LISTED_ACCURACY * abs(objective), f"{whose}: rounding leaves its objective in doubt")
         inside = objective <= self.limit + SAME_VALUE * abs(self.limit)
         require(inside, f"{whose}: its objective {objective!r} lies above the limit {self.limit!r}")
@@ -154,7 +154,7 @@ class NearOptimal:
             found = [sum_below([one, below(extra)]) for one, extra in zip(found, self.extra_costs, strict=True)]
         return found
 
-    def bound_below(self, duals: Duals, workers: Workers = ALONE) -> tuple[str, ...]:
+    def bound_below(self, duals: Duals, workers: LeafWorkers = ALONE) -> tuple[str, ...]:
         """Compare the objectives with what the dual vectors prove of these supports; what was found, in words."""
         blocks = workers.each(lambda k: self._proven(*duals.block_of(k)), duals.n_blocks, duals.bytes_at_once)
         least = [-math.inf] * len(self.supports)

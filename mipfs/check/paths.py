@@ -14,19 +14,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from mipfs.check.classifier import evaluated
+from mipfs.check.classifier import evaluate_stated
 from mipfs.check.folds import FOLDS, Folds
 from mipfs.check.in_unit import in_unit
 from mipfs.check.known import require_schema, same
 from mipfs.check.rounding import NEAR, Document, gap_between, require
-from mipfs.check.scaling import OnScale
+from mipfs.check.scaling import ScaledData
 from mipfs.check.several import (
     Archive,
     DocumentReport,
     PartReport,
     is_number,
     is_whole,
-    judged,
+    judge_check,
     member_of,
     require_accepted,
     require_fields,
@@ -35,7 +35,7 @@ from mipfs.check.several import (
 from mipfs.check.statement import Statement
 from mipfs.check.tree import Report
 from mipfs.check.verdict import STATED_GAP_AGREEMENT, not_above
-from mipfs.check.workers import ALONE, Workers
+from mipfs.check.workers import ALONE, LeafWorkers
 from mipfs.data.instance import Instance
 
 AXES = ("M", "C", "lambda", "rows", "C,M", "end")
@@ -77,7 +77,7 @@ def check_path(
     data: Instance,
     name: str | None = None,
     given: Mapping[str, Any] | None = None,
-    workers: Workers = ALONE,
+    workers: LeafWorkers = ALONE,
 ) -> DocumentReport:
     """Check a path, or one point of it, against the data.
 
@@ -90,16 +90,16 @@ def check_path(
         A point: its place, such as "M=4,C=0.1", or "best", "one-se", "least-error". All by default.
     given, workers : as in `mipfs.check.tree.check`
     """
-    return judged(lambda: _checked(document, Archive(archive, content), data, name, given, workers))
+    return judge_check(lambda: _check_path(document, Archive(archive, content), data, name, given, workers))
 
 
-def _checked(
+def _check_path(
     document: Document,
     archive: Archive,
     data: Instance,
     name: str | None,
     given: Mapping[str, Any] | None,
-    workers: Workers,
+    workers: LeafWorkers,
 ) -> DocumentReport:
     path = StatedPath(document)
     path.check()
@@ -141,7 +141,7 @@ class _Proofs:
         data: Instance,
         asked: Sequence[int],
         given: Mapping[str, Any] | None,
-        workers: Workers,
+        workers: LeafWorkers,
     ) -> None:
         self.path, self.archive, self.data, self.workers = path, archive, data, workers
         self.asked, self.given = asked, given
@@ -608,7 +608,7 @@ def _check_sets(path: StatedPath, data: Instance) -> None:
         whose = f"the set between two points at C={one['C']:g}"
         own = {name: one[name] for name in BETWEEN[:-2]}
         there = in_unit(
-            {**result, **own, "params": {**result["params"], "C": one["C"]}, "certificate": {}}, {}, OnScale(data)
+            {**result, **own, "params": {**result["params"], "C": one["C"]}, "certificate": {}}, {}, ScaledData(data)
         )
         statement = Statement(there.document, there.scaled.data)
         over = result["params"].get("weight_rows")
@@ -616,7 +616,7 @@ def _check_sets(path: StatedPath, data: Instance) -> None:
         chosen = statement.ids(there.document["selected"])
         broken = statement.holds(chosen, statement.witness(()))
         require(not broken, f"{whose}: {broken}")
-        evaluated(statement, chosen, there.document, whose)
+        evaluate_stated(statement, chosen, there.document, whose)
 
 
 def _is_wider(other: Document, one: Document) -> bool:

@@ -18,7 +18,7 @@ def objective(term: str, loss: str, C: Any, bias: str) -> str:
     return f"minimise {term} + {loss}, C = {C!r}, with {bias}"
 
 
-def regularised(words: str) -> str:
+def describe_regulariser(words: str) -> str:
     """The term of the weights where they have a regulariser."""
     return f"Σ r(w_j), r(w) = {words}"
 
@@ -40,7 +40,7 @@ def selection(M: int | None, among: str, always: Sequence[str], never: Sequence[
     """How many are selected, and which always or never."""
     line = f"select {'any number' if M is None else f'at most {M}'} of {among}"
     for names, word in ((always, "always"), (never, "never")):
-        line += f"; {word} {listed(names, most)}" if names else ""
+        line += f"; {word} {list_names(names, most)}" if names else ""
     return line
 
 
@@ -55,7 +55,7 @@ def functions(made: Mapping[str, Any]) -> str:
     return f"an atom is a function of one feature: {made['name']}, {given}"
 
 
-def bound(name: str, low: Any, high: Any) -> str:
+def describe_bound(name: str, low: Any, high: Any) -> str:
     """The ends of a weight, None for none, of which there is one; with every digit, so that others are told apart."""
     least, most = (None if end is None else number(end) for end in (low, high))
     where = " where it is selected" if (low is not None and low > 0) or (high is not None and high < 0) else ""
@@ -99,7 +99,7 @@ def extra(name: str, one: Mapping[str, Any]) -> str:
     return f"extra variable {name} in [{low}, {high}]{', whole' if one['integer'] else ''}{cost}"
 
 
-def paid(variables: Mapping[str, Mapping[str, Any]], most: int | None = None) -> str:
+def describe_costs(variables: Mapping[str, Mapping[str, Any]], most: int | None = None) -> str:
     """What extra variables are and cost, of their entries: those that cost something."""
     costed = [(name, one) for name, one in variables.items() if one.get("cost")]
     said = []
@@ -115,7 +115,7 @@ def number(value: Any) -> str:
     return repr(float(value)).removesuffix(".0") if isinstance(value, SupportsFloat) else str(value)
 
 
-def listed(names: Iterable[str], most: int = MOST_NAMED) -> str:
+def list_names(names: Iterable[str], most: int = MOST_NAMED) -> str:
     """The first names, and how many more there are."""
     shown = list(names)
     return ", ".join(shown) if len(shown) <= most else f"{', '.join(shown[:most])} and {len(shown) - most} more"

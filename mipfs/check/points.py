@@ -31,7 +31,7 @@ PREFIX = "joint_"
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class CardLine:
     """A line of the card on the data.
 
     Attributes
@@ -69,7 +69,7 @@ class Line:
         return (Fraction(value) - Fraction(self.origin)) / Fraction(self.unit)
 
 
-def lines_of(document: Document, version: int, data: Instance) -> list[Line]:
+def lines_of(document: Document, version: int, data: Instance) -> list[CardLine]:
     """The lines of a card, after all that stands in them was compared with the data and the result."""
     most = document["most_points"]
     require(type(most) is int and 1 <= most <= MOST_POINTS, f"most_points is {most!r}, no whole number from 1 to 1000")
@@ -94,7 +94,9 @@ def lines_of(document: Document, version: int, data: Instance) -> list[Line]:
     return found
 
 
-def _of_feature(name: str, given: list[dict[str, Any]], document: Document, version: int, data: Instance) -> list[Line]:
+def _of_feature(
+    name: str, given: list[dict[str, Any]], document: Document, version: int, data: Instance
+) -> list[CardLine]:
     """The lines of one feature."""
     j = data.index[name]
     values = users_values(data, j)
@@ -117,12 +119,12 @@ def _of_feature(name: str, given: list[dict[str, Any]], document: Document, vers
     _same(name, one, {"kind": kind, "origin": origin, "unit": unit, "threshold": None})
     size = 1.0 if version == 1 and kind == "scaled" else scale / unit
     points = _points(name, one, document)
-    return [Line(name, kind, origin, unit, None, points, size, (shift - origin) / unit, held)]
+    return [CardLine(name, kind, origin, unit, None, points, size, (shift - origin) / unit, held)]
 
 
 def _thresholds(
     name: str, given: list[dict[str, Any]], document: Document, short: Array, scale: float, due: list[float] | None
-) -> list[Line]:
+) -> list[CardLine]:
     """The lines of a feature that was cut; of the first version, which has no `bins`, none are due."""
     stated = [number(one["threshold"], f"a threshold of {name!r}") for one in given]
     rising = all(low < high for low, high in zip([float(short.min()), *stated], stated, strict=False))
@@ -133,11 +135,11 @@ def _thresholds(
         _same(name, one, {"kind": "threshold", "origin": 0.0, "unit": 1.0})
         share = float((short >= at).mean())
         size = math.sqrt(share * (1.0 - share)) if scale != 1.0 else 1.0
-        found.append(Line(name, "threshold", 0.0, 1.0, at, _points(name, one, document), size, 0.0, short))
+        found.append(CardLine(name, "threshold", 0.0, 1.0, at, _points(name, one, document), size, 0.0, short))
     return found
 
 
-def due_lines(name: str, bins: int, data: Instance) -> list[tuple[Line, Fraction]]:
+def due_lines(name: str, bins: int, data: Instance) -> list[tuple[CardLine, Fraction]]:
     """The lines that a feature has on a card of version 2, without points, and s² of each exactly."""
     j = data.index[name]
     values = users_values(data, j)
@@ -149,7 +151,7 @@ def due_lines(name: str, bins: int, data: Instance) -> list[tuple[Line, Fraction
         for at in cuts(short, ends, bins):
             share = Fraction(int(np.count_nonzero(short >= at)), short.size)
             square = share * (1 - share) if scale != 1.0 else Fraction(1)
-            found.append((Line(name, "threshold", 0.0, 1.0, at, 0, math.sqrt(square), 0.0, short), square))
+            found.append((CardLine(name, "threshold", 0.0, 1.0, at, 0, math.sqrt(square), 0.0, short), square))
         return found
     if ends.size == 2:
         kind, origin, unit, held = "two values", float(ends[0]), float(ends[1] - ends[0]), short
@@ -159,7 +161,10 @@ def due_lines(name: str, bins: int, data: Instance) -> list[tuple[Line, Fraction
         kind, held = "scaled", values
     moved = (shift - origin) / unit
     return [
-        (Line(name, kind, origin, unit, None, 0, scale / unit, moved, held), (Fraction(scale) / Fraction(unit)) ** 2)
+        (
+            CardLine(name, kind, origin, unit, None, 0, scale / unit, moved, held),
+            (Fraction(scale) / Fraction(unit)) ** 2,
+        )
     ]
 
 
@@ -220,10 +225,10 @@ def users_values(data: Instance, j: int) -> Array:
     if shift == 0.0 and scale == 1.0:
         return column
     each, place = np.unique(column, return_inverse=True)
-    return np.array([_unscaled(one, shift, scale) for one in each.tolist()])[place.ravel()]
+    return np.array([_unscale(one, shift, scale) for one in each.tolist()])[place.ravel()]
 
 
-def _unscaled(scaled: float, shift: float, scale: float) -> float:
+def _unscale(scaled: float, shift: float, scale: float) -> float:
     near = scaled * scale + shift
     size = max(abs(near), abs(shift))
     first = -int(exponents(np.array([size]))[0])
@@ -251,7 +256,7 @@ def to_digits(values: Array, sizes: Array, digits: int) -> Array:
     return np.asarray(found, dtype=float)
 
 
-def totals(lines: list[Line], threshold: float, version: int) -> tuple[Array, Array, float]:
+def totals(lines: list[CardLine], threshold: float, version: int) -> tuple[Array, Array, float]:
     """The totals (n,) of the rows, as they are where the area under the curve is taken, and as they are compared.
 
     Returns

@@ -208,7 +208,7 @@ def _same(one: object, other: object) -> bool:
     return (numbers or type(one) is type(other)) and one == other
 
 
-def _listed(names: Iterable[str], most: int = 6) -> str:
+def _list_names(names: Iterable[str], most: int = 6) -> str:
     """Names in a line."""
     shown = list(names)
     return ", ".join(shown) if len(shown) <= most else f"{', '.join(shown[:most])} and {len(shown) - most} more"
@@ -222,15 +222,15 @@ def in_words(stated: Mapping[str, Any]) -> list[str]:
     if stated["use"] is not None:
         found.append(f"columns that alone are features by an option (use): {', '.join(stated['use'])}")
     if stated["types"]:
-        found.append(f"cells read as: {_listed(f'{name} {kind}' for name, kind in stated['types'].items())}")
+        found.append(f"cells read as: {_list_names(f'{name} {kind}' for name, kind in stated['types'].items())}")
     if stated.get("marks"):
-        found.append(f"cells that stand for missing values by an option: {_listed(map(repr, stated['marks']))}")
+        found.append(f"cells that stand for missing values by an option: {_list_names(map(repr, stated['marks']))}")
     if stated["impute"]:
         missing = stated["missing"]
         total = sum(missing.values())
         each = (f"{name} {count} ({_stand_in(name, stated)})" for name, count in missing.items())
         found.append(f"missing values: {total} in {len(missing)} columns, filled in" + (": " if missing else ""))
-        found[-1] += _listed(each)
+        found[-1] += _list_names(each)
     return found
 
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mipfs.check.rounding import Array, Integers, Rejected, above, require
+from mipfs.check.rounding import Array, CertificateError, Integers, above, require
 from mipfs.check.stated import statement_of
 
 
@@ -44,7 +44,7 @@ def stated_regulariser(params: Mapping[str, Any]) -> Stated | None:
     try:
         found: Stated = statement_of("regulariser", name)(**own)
     except (TypeError, ValueError, OverflowError) as error:
-        raise Rejected(f"the regulariser {name!r} is not stated as it must be: {error}") from None
+        raise CertificateError(f"the regulariser {name!r} is not stated as it must be: {error}") from None
     return found
 
 
@@ -67,6 +67,6 @@ def terms_above(regulariser: Stated, ids: Integers, w: list[Fraction], sigma: Ar
     for j, one, part in zip(ids.tolist(), w, map(Fraction, sigma.tolist()), strict=True):
         term = regulariser.value(j, one / part)
         if term is None:
-            raise Rejected("a weight is one that the regulariser does not allow")
+            raise CertificateError("a weight is one that the regulariser does not allow")
         total += part * term
     return above(total)

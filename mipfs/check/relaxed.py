@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.check.classifier import certain, placed, value
+from mipfs.check.classifier import certain, place_weights, value
 from mipfs.check.rounding import NEAR, Array, Document, Integers, absent_or, number, require
 from mipfs.check.statement import Statement
 from mipfs.check.verdict import closes, not_above
@@ -37,7 +37,7 @@ def check_relaxation(document: Document, statement: Statement, bound: float) -> 
         require(not is_claimed, "RELAXED, but the relaxation has no upper side")
         return ()
     ids, sigma, over = _sigma(statement, relaxed)
-    at = placed(statement, ids, relaxed, upper)
+    at = place_weights(statement, ids, relaxed, upper)
     least, error = certain(*value(statement, ids, at, sigma), "the relaxation")
     holds = least <= upper + NEAR * abs(upper) + error
     require(holds, f"the relaxation's upper side is {upper!r}, but {least!r} where its σ and weights are")
@@ -61,7 +61,7 @@ def _sigma(statement: Statement, relaxed: Mapping[str, Any]) -> tuple[Integers, 
     sigma = np.array([number(one, "σ") for one in relaxed["sigma"].values()])
     require(np.all((sigma > 0.0) & (sigma <= 1.0)), "a σ of the relaxation is not above 0 and at most 1")
     if relaxed.get("mixture") is not None:
-        return (*_mixed(statement, relaxed["mixture"], ids, sigma), "over the hull of all selections")
+        return (*_mix_selections(statement, relaxed["mixture"], ids, sigma), "over the hull of all selections")
     values = {} if relaxed.get("extra") is None else dict(relaxed["extra"])
     require(values.keys() == statement.extra.keys(), "the relaxation lacks values of the extra variables")
     x = statement.witness((values[name] for name in statement.extra), fractional=True)
@@ -72,7 +72,7 @@ def _sigma(statement: Statement, relaxed: Mapping[str, Any]) -> tuple[Integers, 
     return ids, sigma, "over the hull of all selections" if plain else f"over the rows{derived} with 0 ≤ σ ≤ 1"
 
 
-def _mixed(statement: Statement, mixture: Any, ids: Integers, sigma: Array) -> tuple[Integers, Array]:
+def _mix_selections(statement: Statement, mixture: Any, ids: Integers, sigma: Array) -> tuple[Integers, Array]:
     """σ = Σ share · selection, after every selection was found in S; it is the σ that is stated."""
     shares = np.array([number(one["share"], "a share") for one in mixture])
     total = math.fsum(shares.tolist())
@@ -80,7 +80,7 @@ def _mixed(statement: Statement, mixture: Any, ids: Integers, sigma: Array) -> t
     mixed: dict[int, float] = {}
     for share, one in zip((shares / total).tolist(), mixture, strict=True):
         chosen = statement.ids(one["selected"])
-        broken = statement.refused(chosen, one.get("extra"))
+        broken = statement.why_refused(chosen, one.get("extra"))
         require(not broken, f"a selection of the relaxation is not allowed: {broken}")
         for g in chosen.tolist():
             mixed[g] = mixed.get(g, 0.0) + share

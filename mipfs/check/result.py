@@ -8,7 +8,7 @@ from typing import Any
 from mipfs.check.joint import JOINT
 from mipfs.check.rounding import Arrays, Document
 from mipfs.check.tree import Report, check
-from mipfs.check.workers import ALONE, Workers
+from mipfs.check.workers import ALONE, LeafWorkers
 from mipfs.data.instance import Instance
 
 
@@ -18,7 +18,7 @@ def check_result(
     data: Instance,
     *,
     given: Mapping[str, Any] | None = None,
-    workers: Workers = ALONE,
+    workers: LeafWorkers = ALONE,
 ) -> Report:
     """Check a result as `mipfs.check.tree.check` does, with its part for measures where the loss is over labellings.
 

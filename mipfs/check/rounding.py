@@ -27,14 +27,14 @@ WRITTEN = re.compile(rb"-?[0-9]+(/[0-9]+)?")
 """A rational number as text, "p" or "p/q"."""
 
 
-class Rejected(Exception):
+class CertificateError(Exception):
     """What a certificate does not prove, in one line."""
 
 
 def require(holds: Any, reason: str) -> None:
     """Reject unless it holds."""
     if not holds:
-        raise Rejected(reason)
+        raise CertificateError(reason)
 
 
 def refusal(check: Callable[[], object]) -> str:
@@ -42,7 +42,7 @@ def refusal(check: Callable[[], object]) -> str:
     try:
         with np.errstate(all="ignore"):  # a forger's numbers beyond floating point are to be refused, not warned of
             check()
-    except Rejected as rejected:
+    except CertificateError as rejected:
         return " ".join(str(rejected).split())
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError) as error:
         return " ".join(f"the certificate is malformed: {type(error).__name__}: {error}".split())

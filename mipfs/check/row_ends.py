@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from mipfs.check import phrases
-from mipfs.check.rounding import TINY, Array, Document, Rejected, U, above, number, require
+from mipfs.check.rounding import TINY, Array, CertificateError, Document, U, above, number, require
 from mipfs.data.instance import Instance
 
 FORGIVEN = Fraction(1, 2**40)
@@ -162,5 +162,5 @@ def _allowance(coefficients: Iterable[Fraction], ends: tuple[Fraction | None, ..
     size = max(abs(end) for end in ends if end is not None)
     found = above(FORGIVEN * (size + largest * sum(map(abs, coefficients), Fraction(0))))
     if not math.isfinite(found):
-        raise Rejected("an allowance is beyond floating point")
+        raise CertificateError("an allowance is beyond floating point")
     return found

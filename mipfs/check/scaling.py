@@ -26,7 +26,7 @@ SMALLEST_MOVED = 2.0**-800
 
 
 @dataclass(frozen=True, eq=False)
-class OnScale:
+class ScaledData:
     """Data on the stated scale, and how far its columns may be off the stated ones.
 
     Attributes
@@ -52,7 +52,7 @@ def by_rules(data: Instance, rules: int) -> Instance:
     return data if found.X is raw.X else found
 
 
-def on_stated(document: Document, arrays: Arrays, data: Instance) -> OnScale:
+def on_stated(document: Document, arrays: Arrays, data: Instance) -> ScaledData:
     """The data on the scale that the certificate states of all columns."""
     names = ("shift", "scale", "center") if data.rules == FIRST_RULES else ("shift", "scale")
     told = {name.removeprefix("column_") for name in arrays if name.startswith("column_")}
@@ -62,36 +62,36 @@ def on_stated(document: Document, arrays: Arrays, data: Instance) -> OnScale:
         need = "center" in told or not told or not np.any(data.center)
         require(need, "the certificate lacks the columns' centres")
     own = {"shift": data.shift, "scale": data.scale, "center": data.center}
-    stated = {name: _decoded(arrays[f"column_{name}"], name, own[name]) for name in sorted(told)}
+    stated = {name: _decode_floats(arrays[f"column_{name}"], name, own[name]) for name in sorted(told)}
     moved = [name for name, values in stated.items() if not np.array_equal(values, own[name])]
     if not moved:
-        return OnScale(data)
+        return ScaledData(data)
     require(data.rules != FIRST_RULES, f"the {moved[0]} of the columns in the certificate is not that of the data")
-    return _moved(data, stated["shift"], stated["scale"])
+    return _shift_data(data, stated["shift"], stated["scale"])
 
 
-def _decoded(texts: Array, name: str, own: Array) -> Array:
+def _decode_floats(texts: Array, name: str, own: Array) -> Array:
     require(texts.shape == own.shape and texts.dtype.kind == "S", f"the columns' {name} is malformed")
     found = np.array([float.fromhex(text.decode("ascii")) for text in texts.tolist()])
     require(np.all(np.isfinite(found)), f"the columns' {name} is not finite")
     return found
 
 
-def _moved(data: Instance, shift: Array, scale: Array) -> OnScale:
+def _shift_data(data: Instance, shift: Array, scale: Array) -> ScaledData:
     gamma = (2.02 if data.counts is None else 4.04) * (data.n_samples + 16) * U  # of two sums each, with weights
     near = np.abs(shift - data.shift) <= (gamma * (np.abs(data.shift) + data.scale) if data.scaling != "unit" else 0.0)
     near &= np.abs(scale - data.scale) <= gamma * data.scale
     where = "" if near.all() else f" of {data.feature_names[int(np.argmin(near))]!r}"
     require(near.all(), f"the shift or scale{where} in the certificate is not that of the data")
     if data.unscaled is not None:
-        return OnScale(data.with_scaling(shift, scale))
+        return ScaledData(data.with_scaling(shift, scale))
     block = data.block()
     known = block.is_stored and not block.is_centred
     require(known, f"the stated scaling differs from that of the data by its last bits: {REMEDY}")
-    return _approximated(data, block.values.copy(), shift, scale)
+    return _approximate_scaled(data, block.values.copy(), shift, scale)
 
 
-def _approximated(data: Instance, X: Any, shift: Array, scale: Array) -> OnScale:
+def _approximate_scaled(data: Instance, X: Any, shift: Array, scale: Array) -> ScaledData:
     """Of scaled values X alone, which are changed."""
     n, p = X.shape
     changed = np.flatnonzero((shift != data.shift) | (scale != data.scale))
@@ -108,4 +108,4 @@ def _approximated(data: Instance, X: Any, shift: Array, scale: Array) -> OnScale
         sizes[j] = 8.1 * U * (largest + abs(off) / scale[j]) + 2.0**-260
         length = largest * math.sqrt(float(np.square(values / largest).sum()))
         lengths[j] = 8.2 * U * (length + math.sqrt(n) * abs(off) / scale[j]) + math.sqrt(n) * 2.0**-260
-    return OnScale(replace(data, X=X, shift=shift, scale=scale), lengths, sizes)
+    return ScaledData(replace(data, X=X, shift=shift, scale=scale), lengths, sizes)

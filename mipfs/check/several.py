@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from mipfs.check.known import EVERY_ARRAY
 from mipfs.check.result import check_result
-from mipfs.check.rounding import NEAR, Document, Rejected, require
+from mipfs.check.rounding import NEAR, CertificateError, Document, require
 from mipfs.check.tree import Report
-from mipfs.check.workers import ALONE, Workers
+from mipfs.check.workers import ALONE, LeafWorkers
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UnpackedError
 from mipfs.readers.arrays import load_arrays, load_members
@@ -65,12 +65,12 @@ class DocumentReport:
     unchecked: tuple[str, ...] = ()
 
 
-def judged(found: Callable[[], DocumentReport]) -> DocumentReport:
+def judge_check(found: Callable[[], DocumentReport]) -> DocumentReport:
     """What a check finds, or why it refuses."""
     try:
         with np.errstate(all="ignore"):
             return found()
-    except Rejected as rejected:
+    except CertificateError as rejected:
         return DocumentReport(False, " ".join(str(rejected).split()))
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError, zlib.error) as error:
         return DocumentReport(False, " ".join(f"the document is malformed: {type(error).__name__}: {error}".split()))
@@ -123,7 +123,7 @@ class Archive:
         try:
             self.members = {} if content is None else load_members(path, content)
         except DataError as error:
-            raise Rejected(f"{path.name}: {error.message}") from None
+            raise CertificateError(f"{path.name}: {error.message}") from None
 
     def require_members(self, expected: Collection[str]) -> None:
         """Refuse members that belong to nothing in the document."""
@@ -138,7 +138,7 @@ class Archive:
         except UnpackedError:
             raise
         except DataError as error:
-            raise Rejected(f"{name} in {self.path.name}: {error.message}") from None
+            raise CertificateError(f"{name} in {self.path.name}: {error.message}") from None
 
     def report(
         self,
@@ -146,7 +146,7 @@ class Archive:
         result: Document,
         data: Instance,
         given: Mapping[str, Any] | None = None,
-        workers: Workers = ALONE,
+        workers: LeafWorkers = ALONE,
     ) -> Report:
         """What the checker finds of the k-th proof, with its own member."""
         return check_result(result, self.proof(k, result["certificate"]), data, given=given, workers=workers)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.check.rounding import Rejected, require
+from mipfs.check.rounding import CertificateError, require
 from mipfs.losses import LOSSES
 from mipfs.regularisers import REGULARISERS
 from mipfs.stated import Array, StatedLoss
@@ -49,7 +49,7 @@ def _try(stated: StatedLoss, name: str) -> None:
     above = np.argwhere(~(g <= losses + alpha * m + AGREEMENT * (losses + size + np.abs(g))))
     if len(above):
         a, k = above[0]
-        raise Rejected(
+        raise CertificateError(
             f"the loss {name!r} is stated wrongly: its dual is {g[a, 0]:g} at alpha = {alpha[a, 0]:g}, c = 1, "
             f"but loss + alpha·margin {losses[k] + alpha[a, 0] * m[k]:g} at margin {m[k]:g}; see max_slope = {t!r}"
         )
@@ -60,16 +60,16 @@ def statement_of(kind: str, name: str) -> Any:
     table = TABLES[kind]
     unknown = f"no certificate is known for the {kind} {name!r}"
     if name not in table:
-        raise Rejected(f"{unknown}; a {kind} of your own is entered first, on the command line by --module")
+        raise CertificateError(f"{unknown}; a {kind} of your own is entered first, on the command line by --module")
     spec = importlib.util.find_spec(table[name])
     source = spec.loader.get_source(spec.name) if spec is not None and spec.loader is not None else None  # type: ignore[attr-defined]
     found = None if source is None else _class_of(source, table[name])
     if found is None:
-        raise Rejected(f"{unknown}: {table[name]} has no class Stated")
+        raise CertificateError(f"{unknown}: {table[name]} has no class Stated")
     return found
 
 
-def believed(params: Any) -> list[str]:
+def list_believed(params: Any) -> list[str]:
     """What a problem names that does not come with the package, and is believed as its file states it, in words."""
     given = {"loss": params["loss"], "regulariser": (params.get("regulariser") or {}).get("name")}
     files = [(kind, name, TABLES[kind].get(name, "mipfs.")) for kind, name in given.items()]

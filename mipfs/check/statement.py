@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.check.bounded import Bounded
+from mipfs.check.bounded import BoundedRidge
 from mipfs.check.known import rules_of, same
-from mipfs.check.made import MadeAtoms, Remade
+from mipfs.check.made import MadeAtoms, RecomputedColumns
 from mipfs.check.regulariser import Stated, stated_regulariser
 from mipfs.check.rounding import (
     NEAR,
@@ -38,7 +38,7 @@ from mipfs.check.rounding import (
     require,
 )
 from mipfs.check.row_ends import RowsOverWeights
-from mipfs.check.scaling import OnScale
+from mipfs.check.scaling import ScaledData
 from mipfs.check.stated import stated_loss
 from mipfs.data.instance import Instance
 from mipfs.data.rules import EXACT_RULES
@@ -57,7 +57,7 @@ ROUNDED = Fraction(1, 2**47)
 whole numbers, and under rules before `EXACT_RULES` of all."""
 
 
-class Atoms:
+class StatedAtoms:
     """What is selected: names, the columns of every atom (one after the other) and λ."""
 
     def __init__(self, stated: Any, data: Instance) -> None:
@@ -121,7 +121,7 @@ class Statement:
 
     is_sum = True
     """Whether the loss is a sum over the samples."""
-    scaled: OnScale | None = None
+    scaled: ScaledData | None = None
     """How far the columns of `data` may be off the stated ones; None of exact ones."""
     constant: float | None = None
     """κ of an intercept b that costs ½ (b/κ)², as the weight of a constant column does; None of a free one, or none."""
@@ -132,8 +132,8 @@ class Statement:
         M = document["params"]["M"]
         columns = data.block().values
         stated = document.get("atoms") or {}
-        made = isinstance(columns, Remade)
-        self.atoms: Atoms | MadeAtoms = MadeAtoms(stated, columns) if made else Atoms(stated, data)
+        made = isinstance(columns, RecomputedColumns)
+        self.atoms: StatedAtoms | MadeAtoms = MadeAtoms(stated, columns) if made else StatedAtoms(stated, data)
         self.data, self.p, self.loss, self.bias = data, self.atoms.count, params["loss"], bool(params["bias"])
         self.params = params
         self.margin = params.get("margin", "unit")
@@ -194,12 +194,12 @@ class Statement:
         if bounds is None or (isinstance(bounds, Mapping) and not bounds):
             return stated_regulariser(self.params)
         require(self.params.get("regulariser") is None, "there are bounds on the weights, and a regulariser of its own")
-        return Bounded(bounds, self.data)
+        return BoundedRidge(bounds, self.data)
 
     def _bounds_groups(self, made: bool) -> bool:
         """Whether there are bounds on the weights of groups as they are, of columns in several groups signs alone."""
         atoms, bounds = self.atoms, self.regulariser
-        if made or not self.is_sum or not isinstance(bounds, Bounded) or not isinstance(atoms, Atoms):
+        if made or not self.is_sum or not isinstance(bounds, BoundedRidge) or not isinstance(atoms, StatedAtoms):
             return False
         even = atoms.scale is None or bool(np.all(atoms.scale == 1.0))
         ids = np.arange(0) if atoms.members is None else np.flatnonzero(np.bincount(atoms.members) > 1)
@@ -207,7 +207,7 @@ class Statement:
 
     def _excluding(self, document: Document, *, is_plain: bool) -> frozenset[int]:
         """The features whose bounds exclude 0, and so have a weight where they are selected."""
-        found = self.regulariser.excluding if isinstance(self.regulariser, Bounded) else frozenset()
+        found = self.regulariser.excluding if isinstance(self.regulariser, BoundedRidge) else frozenset()
         require(is_plain or not found, "bounds that exclude 0 are of single features as they are")
         proven = document.get("certificate") or {"kind": "tree"}
         is_tree = proven["kind"] == "tree" and not document.get("relaxed")
@@ -223,10 +223,10 @@ class Statement:
         stated = self.params.get("weight_rows")
         if stated is None:
             return None
-        held = isinstance(self.atoms, Atoms) and self.data.block().is_stored
+        held = isinstance(self.atoms, StatedAtoms) and self.data.block().is_stored
         plain = self.is_sum and self.margin == "unit" and held and not self.data.exponent
         require(plain, "rows over the weights are of sums over the samples, of stored features or groups, not far ones")
-        single = self.regulariser is None or (isinstance(self.atoms, Atoms) and self.atoms.members is None)
+        single = self.regulariser is None or (isinstance(self.atoms, StatedAtoms) and self.atoms.members is None)
         require(single, "rows over the weights go with bounds, or a regulariser, of single features alone")
         found = RowsOverWeights(stated, document, self.data)
         touched = self.excluding.intersection(found.columns.tolist())
@@ -359,7 +359,7 @@ class Statement:
             value = math.nextafter(value, math.inf)
         return value
 
-    def refused(self, ids: Integers, values: Mapping[str, Any] | None) -> str:
+    def why_refused(self, ids: Integers, values: Mapping[str, Any] | None) -> str:
         """Why atoms are not in S at the stated values of the extra variables, by name; "" when they are."""
         given = {} if values is None else dict(values)
         if given.keys() != self.extra.keys():

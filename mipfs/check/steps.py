@@ -17,7 +17,7 @@ CHAINED = 4
 """Screened nodes one after the other that take about as long as a leaf."""
 
 
-class Steps:
+class TreeSteps:
     """Pairs of whole numbers (j, code), in two arrays: a tree has tens of millions."""
 
     def __init__(self) -> None:
@@ -50,9 +50,9 @@ class Steps:
         j = np.unique(self.arrays[0])
         return np.asarray(j[j >= 0])
 
-    def renamed(self, place: Mapping[int, int]) -> Steps:
+    def rename(self, place: Mapping[int, int]) -> TreeSteps:
         """Steps of the tree in which atom j has the number place[j]."""
-        steps = Steps()
+        steps = TreeSteps()
         for j, code in self:
             steps.append(place[j] if j >= 0 else j, code)
         return steps
@@ -61,7 +61,7 @@ class Steps:
         return zip(self._j, self._code, strict=True)
 
 
-class Pieces:
+class TreePieces:
     """The way through a tree in pieces, which depend on the tree alone; a chain of screened nodes is in one of them.
 
     Parameters
@@ -75,7 +75,7 @@ class Pieces:
     ends : (k + 1,) the steps at which pieces begin and end
     """
 
-    def __init__(self, steps: Steps, p: int, size: int) -> None:
+    def __init__(self, steps: TreeSteps, p: int, size: int) -> None:
         j, code = steps.arrays
         screens = j == SCREEN
         self._opens = screens | (j >= p) | ((j >= 0) & (code >= 0))

@@ -45,18 +45,18 @@ from mipfs.check.dual_vectors import Duals
 from mipfs.check.few import over_few
 from mipfs.check.in_unit import in_unit, in_users, in_users_words
 from mipfs.check.known import check_arrays, check_known, rules_of
-from mipfs.check.leaves import Tree, least_bound
-from mipfs.check.monomials import Monomials
+from mipfs.check.leaves import CoverTree, least_bound
+from mipfs.check.monomials import StatedMonomials
 from mipfs.check.near import NearOptimal
 from mipfs.check.reading import check_reading, reading_in_words, without_table
 from mipfs.check.relaxed import check_relaxation, unshown
 from mipfs.check.rounding import Arrays, Document, absent_or, refusal, require
 from mipfs.check.scaling import REMEDY, by_rules
-from mipfs.check.stated import believed
+from mipfs.check.stated import list_believed
 from mipfs.check.statement import Statement
 from mipfs.check.verdict import STATUSES, judge
 from mipfs.check.without import beside
-from mipfs.check.workers import ALONE, Workers
+from mipfs.check.workers import ALONE, LeafWorkers
 from mipfs.data.instance import Instance
 
 Reading = tuple[type[Statement], type[Duals]]
@@ -119,7 +119,7 @@ def check(
     data: Instance,
     reading: Reading = (Statement, Duals),
     given: Mapping[str, Any] | None = None,
-    workers: Workers = ALONE,
+    workers: LeafWorkers = ALONE,
 ) -> Report:
     """Check a result and its proof against the data.
 
@@ -157,14 +157,14 @@ def check_unproven(document: Document, data: Instance, given: Mapping[str, Any] 
     return Report(not reason, reason, **in_users(found), seconds=time.perf_counter() - begin)
 
 
-class ReadOnData(NamedTuple):
+class StatedOnData(NamedTuple):
     """What a result states, read on the data, all but the proof."""
 
     document: Document
     arrays: Arrays
     statement: Statement
-    incumbent: classifier.Classifier
-    made: Monomials | None
+    incumbent: classifier.StatedClassifier
+    made: StatedMonomials | None
 
 
 def read_on_data(
@@ -174,7 +174,7 @@ def read_on_data(
     reading: Reading,
     given: Mapping[str, Any] | None,
     found: dict[str, Any],
-) -> ReadOnData:
+) -> StatedOnData:
     """Compare what a result states with the data; what the report has of it is entered in `found`."""
     status, certificate = document["status"], document["certificate"]
     require(status in STATUSES, f"the status {status!r} is unknown")
@@ -188,7 +188,7 @@ def read_on_data(
     document, arrays, scaled, found["exponent"] = in_unit(document, arrays, scaled)
     data = scaled.data
     require(certificate["kind"] in ("tree", "relaxation"), f"no certificate of kind {certificate['kind']!r} is known")
-    made = Monomials(document, data) if "kind" in ((document.get("atoms") or {}).get("made") or {}) else None
+    made = StatedMonomials(document, data) if "kind" in ((document.get("atoms") or {}).get("made") or {}) else None
     if made is not None:
         require(scaled.lengths is None, f"products of columns on another scale are not known: {REMEDY}")
         document = made.document
@@ -208,11 +208,11 @@ def read_on_data(
     found["unchecked"] += without_table(document, table)
     if certificate.get("found") is not None:
         found["unchecked"] += ("the bound that the run itself found, before its certificate was cut to a size",)
-    found["unchecked"] += (*unshown(document), *believed(document["params"]))
+    found["unchecked"] += (*unshown(document), *list_believed(document["params"]))
     near = document.get("near_optimal")
     if near is not None and any(entry.get("ties") for entry in near["supports"]):
         found["unchecked"] += ("how many larger supports only add features of weight 0",)
-    return ReadOnData(document, arrays, statement, incumbent, made)
+    return StatedOnData(document, arrays, statement, incumbent, made)
 
 
 def _check(
@@ -222,7 +222,7 @@ def _check(
     reading: Reading,
     given: Mapping[str, Any] | None,
     found: dict[str, Any],
-    workers: Workers,
+    workers: LeafWorkers,
 ) -> None:
     document, arrays, statement, incumbent, made = read_on_data(document, arrays, data, reading, given, found)
     data = statement.data
@@ -231,7 +231,7 @@ def _check(
     bound = absent_or(
         certificate["bound"], math.inf if status == "INFEASIBLE" else -math.inf, "the certificate's bound"
     )
-    tree = Tree(arrays, statement.p, statement.whole)
+    tree = CoverTree(arrays, statement.p, statement.whole)
     duals = reading[1](statement, arrays)
     level = statement.unit(bound if listed is None or not listed.complete else max(bound, listed.least))
     what = over_few(statement, duals, tree) if listed is None else (statement, duals, tree)

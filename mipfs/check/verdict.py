@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from mipfs.check.classifier import Classifier
+from mipfs.check.classifier import StatedClassifier
 from mipfs.check.rounding import NEAR, Document, U, absent_or, gap_between, number, require
 
 STATUSES = ("OPTIMAL", "FEASIBLE", "RELAXED", "INFEASIBLE", "NO_SOLUTION", "NUMERICAL")
@@ -22,7 +22,7 @@ DOUBTFUL_GAP_SHARE = 1e-3
 """The share of the asked gap up to which rounding may leave the objective in doubt."""
 
 
-def judge(document: Document, incumbent: Classifier, bound: float) -> dict[str, Any]:
+def judge(document: Document, incumbent: StatedClassifier, bound: float) -> dict[str, Any]:
     """Compare what a result states with a proven bound; what the report has of it.
 
     Parameters
@@ -81,7 +81,7 @@ def closes(status: str, upper: float, error: float, lower: float, asked: float, 
     require(gap <= reached, f"{status} to a gap of {asked:g}, but only {gap:g} is {name}")
 
 
-def _stated_gap(document: Mapping[str, Any], gap: float, incumbent: Classifier, bound: float) -> None:
+def _stated_gap(document: Mapping[str, Any], gap: float, incumbent: StatedClassifier, bound: float) -> None:
     """The gap that the result states is the checker's: to `STATED_GAP_AGREEMENT`, and to what rounding may change."""
     require("gap" in document, "the result does not state its gap")
     if document["gap"] is None:

@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 
 from mipfs.check import derived
-from mipfs.check.bounded import Bounded
+from mipfs.check.bounded import BoundedRidge
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.few import over_few
-from mipfs.check.leaves import Tree, least_bound
-from mipfs.check.rounding import Arrays, Document, Rejected
-from mipfs.check.scaling import OnScale
+from mipfs.check.leaves import CoverTree, least_bound
+from mipfs.check.rounding import Arrays, CertificateError, Document
+from mipfs.check.scaling import ScaledData
 from mipfs.check.statement import Statement
 from mipfs.check.steps import SCREEN
-from mipfs.check.workers import ALONE, Workers
+from mipfs.check.workers import ALONE, LeafWorkers
 from mipfs.data.instance import Instance
 
 STEPS = 12
@@ -32,11 +32,11 @@ def beside(
     data: Instance,
     reading: tuple[type[Statement], type[Duals]],
     level: float,
-    workers: Workers = ALONE,
+    workers: LeafWorkers = ALONE,
 ) -> dict[str, float]:
     """What a report says of it, of weights with other bounds than signs."""
     term = statement.regulariser
-    if not isinstance(term, Bounded) or term.is_homogeneous or not math.isfinite(level):
+    if not isinstance(term, BoundedRidge) or term.is_homogeneous or not math.isfinite(level):
         return {}
     return {"bound_without_box": bound_without(document, arrays, data, reading, level, statement.scaled, workers)}
 
@@ -47,8 +47,8 @@ def bound_without(
     data: Instance,
     reading: tuple[type[Statement], type[Duals]],
     level: float,
-    scaled: OnScale | None = None,
-    workers: Workers = ALONE,
+    scaled: ScaledData | None = None,
+    workers: LeafWorkers = ALONE,
 ) -> float:
     """A lower bound of the problem without bounds on its weights, of the unit margin.
 
@@ -62,14 +62,16 @@ def bound_without(
     statement = reading[0]({**document, "params": params}, data)
     statement.scaled = scaled
     derived.append(statement, document["certificate"].get("derived", ()))
-    tree = Tree(arrays, statement.p, statement.whole)
-    quiet = Workers(workers.each)
+    tree = CoverTree(arrays, statement.p, statement.whole)
+    quiet = LeafWorkers(workers.each)
     what = over_few(statement, reading[1](statement, arrays), tree)
 
     def proven(asked: float) -> float:
         try:
             return min(asked, least_bound(*what, arrays, None, quiet, asked)[0])
-        except Rejected:  # a leaf that holds nothing within the bounds on weights, by what screening fixed above it
+        except (
+            CertificateError
+        ):  # a leaf that holds nothing within the bounds on weights, by what screening fixed above it
             return -math.inf
 
     best = proven(level)

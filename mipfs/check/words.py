@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mipfs.check import phrases
-from mipfs.check.bounded import Bounded
+from mipfs.check.bounded import BoundedRidge
 from mipfs.check.made import MadeAtoms
 from mipfs.check.rounding import require
 from mipfs.check.statement import Statement
@@ -27,8 +27,8 @@ def in_words(statement: Statement, read: Sequence[str] = ()) -> tuple[str, ...]:
     raw = atoms.raw if isinstance(atoms, MadeAtoms) else data
     loss = statement.stated.words if statement.margin == "unit" else phrases.RHO
     own = statement.regulariser
-    bounds = own.words if isinstance(own, Bounded) else ""
-    term = phrases.PLAIN_TERM if own is None or bounds else phrases.regularised(own.words)
+    bounds = own.words if isinstance(own, BoundedRidge) else ""
+    term = phrases.PLAIN_TERM if own is None or bounds else phrases.describe_regulariser(own.words)
     lines = [
         phrases.objective(term, loss, params["C"], phrases.intercept(statement.bias, statement.constant)),
         f"data: {data.n_samples} samples, {raw.n_features} features, scale {raw.scaling!r}",
@@ -72,7 +72,7 @@ def _selection(statement: Statement, what: str) -> str:
 
 def _atom(statement: Statement, g: int) -> str:
     names = statement.data.feature_names
-    return f"{statement.atoms.names[g]} = {{{phrases.listed(names[int(j)] for j in statement.atoms.columns(g))}}}"
+    return f"{statement.atoms.names[g]} = {{{phrases.list_names(names[int(j)] for j in statement.atoms.columns(g))}}}"
 
 
 def _penalties(statement: Statement) -> str:
@@ -80,7 +80,7 @@ def _penalties(statement: Statement) -> str:
     names = statement.atoms.names
     if c.strides == (0,) or np.all(c == c[0]):  # one number for all, or equal ones
         return f"{phrases.number(c[0])} each"
-    return phrases.listed(f"{names[int(j)]} {phrases.number(c[j])}" for j in np.flatnonzero(c))
+    return phrases.list_names(f"{names[int(j)]} {phrases.number(c[j])}" for j in np.flatnonzero(c))
 
 
 def _row(row: Mapping[str, Any]) -> str:
@@ -105,7 +105,7 @@ def compare(statement: Statement, given: Mapping[str, Any] | None) -> tuple[str,
         What differs, one line each.
     """
     data = statement.data
-    stated = [_stated(row) for row in statement.rows]
+    stated = [_key_of_row(row) for row in statement.rows]
     found = list[str]()
     own = [_key(row.name, row.terms, row.lb, row.ub) for row in data.rows]
     asks = "the data asks for {}; the result's problem does not have it"
@@ -118,7 +118,7 @@ def compare(statement: Statement, given: Mapping[str, Any] | None) -> tuple[str,
         found += [f"the data forces {name!r} {word}; the result's problem does not" for name in left]
     if given is not None:
         held = [key for key in own if key in stated]
-        _compare_rows(statement, [*held, *map(_stated, given["rows"])], given["extra"])
+        _compare_rows(statement, [*held, *map(_key_of_row, given["rows"])], given["extra"])
     found += _bounds_left_out(statement)
     found += _weight_rows_left_out(statement)
     wanted = data.class_weights(data.class_weight)
@@ -160,7 +160,7 @@ def _compare_rows(statement: Statement, wanted: Sequence[Key], extra: Mapping[st
     """Reject rows and extra variables that are not exactly the wanted ones."""
     left = list(wanted)
     for row in statement.rows:
-        key = _stated(row)
+        key = _key_of_row(row)
         hint = " (--model FILE.py gives those of a model)" if str(row.get("origin", "")).startswith("model.") else ""
         require(key in left, f"{_row(row)}: it is neither a row of the data nor one of those given{hint}")
         left.remove(key)
@@ -176,7 +176,7 @@ def _key(name: str, terms: Mapping[str, float], low: float, high: float) -> Key:
     return name, tuple(sorted((term, float(a)) for term, a in terms.items() if a != 0)), low, high
 
 
-def _stated(row: Mapping[str, Any]) -> Key:
+def _key_of_row(row: Mapping[str, Any]) -> Key:
     low, high = (-math.inf if row["lb"] is None else row["lb"]), (math.inf if row["ub"] is None else row["ub"])
     return _key(row["name"], row["terms"], float(low), float(high))
 

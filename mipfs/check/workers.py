@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 Found = TypeVar("Found")
 
 
-class Each(Protocol):
+class PieceRunner(Protocol):
     """What has the pieces of a work done."""
 
     def __call__(self, work: Callable[[int], Found], count: int, size: int) -> Iterator[Found]:
@@ -30,11 +30,11 @@ def silent(done: int, total: int) -> None:
 
 
 @dataclass(frozen=True)
-class Workers:
+class LeafWorkers:
     """Who does pieces of work, and who hears how many of how many leaves are done."""
 
-    each: Each = one_by_one
+    each: PieceRunner = one_by_one
     told: Callable[[int, int], object] = silent
 
 
-ALONE = Workers()
+ALONE = LeafWorkers()

@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:  # the process is this command's
         begin_lightly()
     # Only a command that is at work hears a signal: before it one waits, after it none changes the exit code.
-    with sound_streams(), safe_path(), signals.unraised(), signals.held(deliver=False):
+    with sound_streams(), safe_path(), signals.silence_interrupts(), signals.hold_signals(deliver=False):
         try:
             code = _call(argv)
         except (Exception, KeyboardInterrupt) as error:

@@ -53,7 +53,7 @@ class Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A command by its name; None where there is none."""
         if cmd_name in COMMANDS and cmd_name not in self.commands:
-            self.commands[cmd_name] = _loaded(cmd_name)
+            self.commands[cmd_name] = _load_command(cmd_name)
         return super().get_command(ctx, cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -64,7 +64,7 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-def _loaded(name: str) -> Any:
+def _load_command(name: str) -> Any:
     function = getattr(import_module(f"mipfs.cli.{name}"), name)
     alone = typer.Typer(**PLAIN)
     alone.command(name)(command(function))

@@ -39,7 +39,7 @@ def bags(
     from mipfs.errors import LabelError, UsageError
     from mipfs.lab.mil.algorithm import embedded, own_bags
     from mipfs.lab.mil.written import bag_labels, like, save_bags
-    from mipfs.plumbing.signals import held
+    from mipfs.plumbing.signals import hold_signals
 
     if not out.endswith(".npz"):
         raise UsageError(f"-o {out}: embedded bags are written as npz; give a name that ends so")
@@ -60,7 +60,7 @@ def bags(
         except LabelError:
             new = readers.read_new(data_file, label=label, **given)
         (found, names), labels = like(new, train, miles), bag_labels(new)
-    with held(deliver=False):
+    with hold_signals(deliver=False):
         save_bags(found, labels, out)
         about = {"bags": len(names), "concepts": train.n_samples, "width": miles.width}
         write_json({"schema": 1, **about, "nearest": nearest, "data_sha256": train.sha256, "written": out}, json)

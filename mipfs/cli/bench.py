@@ -143,18 +143,18 @@ def bench(
         "time_limit": time_limit,
         "seed": seed,
     }
-    asked = _asked(given, Path(str(output)) if resume else None)
+    asked = _bench_arguments(given, Path(str(output)) if resume else None)
     recipe = recipe_options(drop, use, impute, types, words, missing, checks, folds_by)
     data = readers.read(data_file, **read_options(scale, label, positive, recipe))
     if data.split is not None and folds is None and not resume:
         asked["folds"] = data.split.count
     by = None if folds_by is None else [folds_by]
     typed = {"--drop": drop, "--use": use, "--impute": impute, "--types": types, "--folds-by": by}
-    again = f"mipfs bench {_typed(data_file, scale, label, positive, typed)} --resume -o "
+    again = f"mipfs bench {_show_typed_data(data_file, scale, label, positive, typed)} --resume -o "
     return _run(data, asked, (output, plot, report), quiet, {"jobs": jobs, "dask": dask}, resume, again)
 
 
-def _asked(given: dict[str, Any], file: Path | None) -> dict[str, Any]:
+def _bench_arguments(given: dict[str, Any], file: Path | None) -> dict[str, Any]:
     """The arguments of `mipfs.bench`; those that are not given are as the file to go on with has them."""
     from mipfs.cli.options import parse_names, parse_numbers, parse_whole
     from mipfs.errors import UsageError
@@ -194,13 +194,13 @@ def _run(
     from mipfs.cli.streams import natives_apart
     from mipfs.lab.studies.bench import records_of
     from mipfs.plumbing.cluster import client_of
-    from mipfs.plumbing.signals import held
+    from mipfs.plumbing.signals import hold_signals
     from mipfs.report.progress import progress
 
     output = targets[0]
     records = records_of(str(output), data, asked) if resume else ()
     client = None if where["dask"] is None else client_of(where["dask"])
-    with held(deliver=False):
+    with hold_signals(deliver=False):
         try:
             with progress("bench:", "fits", verbose=not quiet) as tell, natives_apart():
                 found = mipfs.bench(
@@ -266,7 +266,9 @@ def _finish(found: Bench, targets: tuple[str | None, str | None, str | None], qu
     return 0
 
 
-def _typed(data_file: str, scale: Any, label: str | None, positive: str | None, recipe: Mapping[str, Given]) -> str:
+def _show_typed_data(
+    data_file: str, scale: Any, label: str | None, positive: str | None, recipe: Mapping[str, Given]
+) -> str:
     """The data and its options as they were typed."""
     options = (("--scale", scale and scale.value), ("--label", label), ("--positive", positive))
     words = [word for name, value in options if value is not None for word in (name, value)]

@@ -31,7 +31,7 @@ MOST_LINES = 20
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadingOptions:
     """The data, and how it is read where that is said; the result says the rest."""
 
     data_file: str
@@ -42,13 +42,13 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Asked:
+class VerifyRequest:
     """What is verified: `name` in `file`, both together `result_file`; with which rows, and how it is shown."""
 
     result_file: str
     file: str
     name: str | None
-    reading: Reading
+    reading: ReadingOptions
     subject_to: str | None
     model: str | None
     params: tuple[str, ...]
@@ -58,7 +58,7 @@ class Asked:
     jobs: int | None = None
 
 
-def verify_result(asked: Asked, document: Mapping[str, Any]) -> int:
+def verify_result(asked: VerifyRequest, document: Mapping[str, Any]) -> int:
     """Check one result, which may be a point of a path; what holds neither is an error that says so."""
     import mipfs
     from mipfs.check.tree import Report
@@ -142,9 +142,9 @@ def as_found(result: Result, kind: str, scale: str | None, words: Given) -> tupl
 def other_recipe(result: Result, data_file: str) -> list[str]:
     """What the description beside the data asks to be done to the table, where something else was done."""
     from mipfs.data.recipe import Recipe
-    from mipfs.readers.sidecar import Sidecar
+    from mipfs.readers.sidecar import DataDescription
 
-    beside = Sidecar.beside(Path(data_file))
+    beside = DataDescription.beside(Path(data_file))
     asked = Recipe.of(**beside.recipe).document()
     done = Recipe.of_document(result.recipe).document()
     gone = (result.read or {}).get("left_out") or ()
@@ -181,7 +181,7 @@ def rows_of(data: Instance, subject_to: str | None, model: str | None, params: d
     return declared if rows is None else declared.stack(rows)
 
 
-def given_rows(data: Instance, asked: Asked) -> dict[str, Any] | None:
+def given_rows(data: Instance, asked: VerifyRequest) -> dict[str, Any] | None:
     """The rows that a problem must have beside those of the data, as the JSON of a result has them."""
     from mipfs.result.verification import given_of
 
@@ -210,7 +210,7 @@ def show_report(report: Report, result: Result) -> None:
         ("bound", "no selection is allowed  (proven)" if empty else f"{number(report.bound)}  (proven)"),
         ("gap", percent(report.gap)),
         *([("classifier", Alarm(constant))] if (constant := constant_words(result)) else []),
-        *([("without bounds", _without(report))] if report.bound_without_box > -math.inf else []),
+        *([("without bounds", _describe_without(report))] if report.bound_without_box > -math.inf else []),
         *(("relaxation", line) for line in report.relaxation),
         *(("list", line) for line in report.listed),
         *(("decided", line) for line in report.decided),
@@ -220,7 +220,7 @@ def show_report(report: Report, result: Result) -> None:
     show_pairs(pairs)
 
 
-def _without(report: Report) -> str:
+def _describe_without(report: Report) -> str:
     """What the leaves say of the problem without bounds on its weights, which is all that is known of it."""
     from mipfs.report.numbers import number
 

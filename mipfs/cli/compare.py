@@ -30,14 +30,22 @@ from mipfs.cli.options import (
     Types,
     Use,
     Words,
-    posed,
+    pose_problem,
     problem_parameters,
     read_options,
     recipe_options,
     with_M_and_C,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
-from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, WeightRows, bounded, with_weight_rows
+from mipfs.cli.weights import (
+    BoxOption,
+    Nonnegative,
+    Nonpositive,
+    WeightBounds,
+    WeightRows,
+    bound_weights,
+    with_weight_rows,
+)
 
 
 def compare(
@@ -76,12 +84,12 @@ def compare(
     from mipfs import readers
     from mipfs.cli.live import live_table
     from mipfs.cli.options import parse_names
-    from mipfs.cli.output import Targets, check_page, check_target, finish_study
+    from mipfs.cli.output import OutputTargets, check_page, check_target, finish_study
     from mipfs.cli.solve import with_lp_rows
     from mipfs.cli.typed import command_line
     from mipfs.lab.studies import ladder
     from mipfs.lab.studies.ladder_report import ladder_blocks
-    from mipfs.plumbing.signals import held
+    from mipfs.plumbing.signals import hold_signals
 
     enter(module or ())
     params = problem_parameters(with_M_and_C(param, M, C), "compare", "atoms")
@@ -89,12 +97,12 @@ def compare(
     inputs = (data_file, subject_to, weight_rows, *files_of(module))
     check_target(json, *inputs)
     check_page(report, *inputs, outputs=(json,))
-    problem = posed(readers.read(data_file, **read_options(scale, label, positive, recipe)), params)
+    problem = pose_problem(readers.read(data_file, **read_options(scale, label, positive, recipe)), params)
     problem = with_lp_rows(problem, subject_to)
-    problem = bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
+    problem = bound_weights(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
     problem = with_weight_rows(problem, weight_rows)
     chosen = None if rungs is None else parse_names(rungs)
-    with held(deliver=False):
+    with hold_signals(deliver=False):
         with live_table(quiet) as observers:
             comparison = ladder.compare(problem, rungs=chosen, time_limit=time_limit, observers=observers)
         comparison = dataclasses.replace(comparison, command=command_line())
@@ -102,5 +110,5 @@ def compare(
         blocks = partial(ladder_blocks, comparison, len(problem.selection.rows))
         nothing = not comparison.selected and comparison.incumbent == float("inf")
         conflict = comparison.conflict or None
-        targets = Targets(json, report, title, quiet)
+        targets = OutputTargets(json, report, title, quiet)
         return finish_study(comparison, blocks, targets, conflict=conflict, nothing=nothing)

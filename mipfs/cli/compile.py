@@ -37,7 +37,7 @@ def compile(
     if not where:
         if folder is None:
             raise UsageError("compiled code can be kept nowhere; name a folder with NUMBA_CACHE_DIR")
-        seconds, ended, failed = _compiled(quiet or json == "-")
+        seconds, ended, failed = _compile_kinds(quiet or json == "-")
         size = sum(path.stat().st_size for path in folder.iterdir())
         found |= {"seconds": seconds, "kinds": ended, "failed": failed, "bytes": size}
         lines = [f"{len(ended)} kinds are compiled, after {seconds:.0f} s: {size / 1e6:.0f} MB in {folder}"]
@@ -50,18 +50,18 @@ def compile(
     return 1 if failed else 0
 
 
-def _compiled(quiet: bool) -> tuple[float, list[str], list[str]]:
+def _compile_kinds(quiet: bool) -> tuple[float, list[str], list[str]]:
     """Compile all kinds: the seconds, and the names of those that are compiled and that failed."""
     import time
 
     from mipfs.cli.compiled_kinds import compile_kinds, kinds
-    from mipfs.plumbing.signals import handled
+    from mipfs.plumbing.signals import handle_signals
     from mipfs.report.progress import progress
-    from mipfs.run.warm_up import Asked
+    from mipfs.run.warm_up import StopRequest
 
-    names, asked, began = kinds(), Asked(), time.monotonic()
+    names, asked, began = kinds(), StopRequest(), time.monotonic()
     ended: dict[str, bool] = {}
-    with progress("compiling:", "kinds", not quiet) as tell, handled(asked):
+    with progress("compiling:", "kinds", not quiet) as tell, handle_signals(asked):
 
         def must_stop() -> bool:
             tell(len(ended), len(names))

@@ -36,7 +36,7 @@ def kinds() -> list[str]:
     return [f"{name} {storage}" for name in what for storage in STORAGES]
 
 
-def made(storage: str) -> Instance:
+def make_instance(storage: str) -> Instance:
     """A small instance, stored so."""
     r = np.random.default_rng(0)
     X = r.standard_normal((N, P))
@@ -52,7 +52,7 @@ def made(storage: str) -> Instance:
 def compile_kind(kind: str) -> None:
     """Run what the kind is, once with each loss, with rows and with penalties, so that all it calls is compiled."""
     name, storage = kind.split()
-    data = made(storage)
+    data = make_instance(storage)
     if name in ("estimators", "readers"):
         (_fit if name == "estimators" else _read)(data)
         return
@@ -115,7 +115,7 @@ def compile_kinds(names: list[str], must_stop: Callable[[], bool], on_end: Calla
     """
     large: list[list[Job]] = []
     for storage in STORAGES if any(name.startswith("branch") for name in names) else ():
-        problem = Problem(made(storage), M=3)
+        problem = Problem(make_instance(storage), M=3)
         for asked in (problem, problem.with_rows(np.ones((1, P)), 1, 2)):
             large += [jobs for jobs in missing(branch.kernels(asked)) if jobs not in large]
     compile_beside(large, must_stop)

@@ -44,12 +44,12 @@ def demo(
     from mipfs.cli.output import check_page, check_target, finish
     from mipfs.cli.typed import command_line
     from mipfs.drivers import solve
-    from mipfs.plumbing.signals import held
+    from mipfs.plumbing.signals import hold_signals
     from mipfs.problem import Problem
     from mipfs.readers import read
     from mipfs.result.result import Status
 
-    path = shipped(INSTANCE)
+    path = shipped_path(INSTANCE)
     check_target(json, str(path), pair=True)
     talk = json != "-" and not quiet
     if report is None and (talk or show):
@@ -60,7 +60,7 @@ def demo(
         print(f"FSP-M on {path.name}: {data.n_samples} tumours, {data.n_features} features, scale {SCALE}.")
         print(f"Which {PARAMS['M']} features give the best linear SVM with C = {PARAMS['C']:g}, and is that certain?\n")
     problem = Problem(data, **PARAMS)
-    with held(deliver=False):
+    with hold_signals(deliver=False):
         with live_table(quiet) as observers:
             result = solve(problem, seed=seed, observers=observers)
         if talk:
@@ -135,7 +135,7 @@ def _open(page: Path) -> None:
         complain(f"no browser was found to open {page}; open it in one yourself", "warning")
 
 
-def shipped(name: str) -> Path:
+def shipped_path(name: str) -> Path:
     """The path of an instance that ships with the package (a wheel) or the repository (a checkout)."""
     package = Path(__file__).resolve().parents[1]
     inside = package / "instances" / name

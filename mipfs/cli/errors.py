@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any, ParamSpec
 
 from mipfs.errors import CertificateWarning, CheckpointWarning, DataWarning, MipfsError
-from mipfs.plumbing.signals import Strike, heard
+from mipfs.plumbing.signals import InterruptHandler, heard
 from mipfs.report.visible import in_one_line
 
 P = ParamSpec("P")
@@ -25,7 +25,7 @@ def command(function: Callable[P, int]) -> Callable[P, int]:
 
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> int:
-        Strike.any_came = False
+        InterruptHandler.any_came = False
         try:
             with warnings.catch_warnings(), heard():
                 warnings.showwarning = _show_warning
@@ -36,7 +36,7 @@ def command(function: Callable[P, int]) -> Callable[P, int]:
         except KeyboardInterrupt as error:
             return report(error)
         except Exception as error:  # an import that was struck half-way, say, does not work later either
-            return report(KeyboardInterrupt() if Strike.any_came else error)
+            return report(KeyboardInterrupt() if InterruptHandler.any_came else error)
 
     return run
 

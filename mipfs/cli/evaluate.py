@@ -10,7 +10,7 @@ from mipfs.data.unknown_words import Unknown
 if TYPE_CHECKING:
     from mipfs.data.instance import Instance
     from mipfs.lab.scorecard.card import Scorecard
-    from mipfs.result.documents import Held
+    from mipfs.result.documents import FileContents
     from mipfs.result.result import Result
 
 
@@ -31,9 +31,9 @@ def evaluate(
     from mipfs.result import documents
     from mipfs.result.score import score
 
-    file, name = documents.split(result_file)
+    file, name = documents.split_point(result_file)
     check_target(json, file, data_file)
-    held = documents.held(file)
+    held = documents.read_contents(file)
     if held.kind == documents.CLASSES and name is None:
         return evaluate_classes(file, data_file, label, positive, json, quiet, unknown)
     card = card_of(file, held)
@@ -52,7 +52,7 @@ def evaluate(
     return 0
 
 
-def card_of(file: str, held: Held) -> Scorecard | None:
+def card_of(file: str, held: FileContents) -> Scorecard | None:
     """The scorecard in a file; None where it holds something else."""
     from mipfs.result.documents import CARD
 

@@ -38,7 +38,15 @@ from mipfs.cli.options import (
     with_M_and_C,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
-from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, WeightRows, bounded, with_weight_rows
+from mipfs.cli.weights import (
+    BoxOption,
+    Nonnegative,
+    Nonpositive,
+    WeightBounds,
+    WeightRows,
+    bound_weights,
+    with_weight_rows,
+)
 from mipfs.errors import UsageError
 
 MOST_VALUES = 10_000
@@ -97,11 +105,11 @@ def frontier(
     import mipfs
     from mipfs import readers
     from mipfs.cli.live_path import live_path
-    from mipfs.cli.output import Targets, check_page, check_target
+    from mipfs.cli.output import OutputTargets, check_page, check_target
     from mipfs.cli.path import finish_path
     from mipfs.cli.solve import with_lp_rows
     from mipfs.cli.typed import command_line
-    from mipfs.plumbing.signals import held
+    from mipfs.plumbing.signals import hold_signals
 
     enter(module or ())
     params = problem_parameters(with_M_and_C(param, M, C), "frontier")
@@ -113,18 +121,18 @@ def frontier(
         check_target(csv, *inputs, json, report, option="--csv")
     data = readers.read(data_file, **read_options(scale, label, positive, recipe))
     problem = with_lp_rows(mipfs.Problem(data, **params), subject_to)
-    problem = bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
+    problem = bound_weights(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
     problem = with_weight_rows(problem, weight_rows)
     options: dict[str, Any] = {"gap": gap, "seed": seed, "cold": cold}
     if time_limit is not None:
         options["time_limit"] = time_limit
-    with held(deliver=False):
+    with hold_signals(deliver=False):
         with live_path(quiet) as watchers:
             found = mipfs.frontier(problem, row, parse_steps(values), driver=driver, **options, **watchers)
         found = dataclasses.replace(found, command=command_line())
         if csv is not None:
             found.save_csv(csv)
-        return finish_path(found, Targets(json, report, f"What {row} costs on {Path(data_file).name}", quiet))
+        return finish_path(found, OutputTargets(json, report, f"What {row} costs on {Path(data_file).name}", quiet))
 
 
 def parse_steps(text: str) -> list[float]:

@@ -27,12 +27,12 @@ def live_table(quiet: bool, unkept: bool = False) -> Iterator[tuple[Callable[[Re
 
     A long run that is `unkept` says how the next one is kept.
     """
-    with drawn(_View(unkept), quiet) as view:
+    with draw_view(_View(unkept), quiet) as view:
         yield () if view is None else (view.see,)
 
 
 @contextmanager
-def drawn(view: V, quiet: bool) -> Iterator[V | None]:
+def draw_view(view: V, quiet: bool) -> Iterator[V | None]:
     """A view, drawn on a terminal as long as this lasts; None when piped or quiet.
 
     What takes long before the clock starts is said there too.

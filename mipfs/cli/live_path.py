@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from mipfs.cli.live import Compiled, drawn
+from mipfs.cli.live import Compiled, draw_view
 from mipfs.cli.text import number, percent
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
-    from mipfs.lab.studies.solution_path import Point
+    from mipfs.lab.studies.solution_path import PathPoint
     from mipfs.result.result import Record
 
 
 @contextmanager
 def live_path(quiet: bool) -> Iterator[dict[str, Any]]:
     """The watchers to hand to `mipfs.path`: some on a terminal, none when piped or quiet."""
-    with drawn(View(), quiet) as view:
+    with draw_view(View(), quiet) as view:
         yield {} if view is None else {"on_begin": view.begin, "on_point": view.add, "observers": (view.see,)}
 
 
@@ -28,7 +28,7 @@ class View(Compiled):
     """The points so far and the latest iteration record, drawn anew at every refresh."""
 
     def __init__(self) -> None:
-        self.points: list[Point] = []
+        self.points: list[PathPoint] = []
         self.about = ""
         self.began = time.monotonic()
         self.record: Record | None = None
@@ -39,7 +39,7 @@ class View(Compiled):
         self.began = time.monotonic()
         self.record = None
 
-    def add(self, point: Point) -> None:
+    def add(self, point: PathPoint) -> None:
         """A point is there."""
         self.points.append(point)
 

@@ -213,7 +213,7 @@ WHOLE = "groups"
 """The atoms that studies take by name: columns of words, and other groups of the data, are selected whole."""
 
 
-def posed(data: Any, params: Mapping[str, Any]) -> Any:
+def pose_problem(data: Any, params: Mapping[str, Any]) -> Any:
     """The problem of what `problem_parameters` found.
 
     Raises

@@ -13,7 +13,7 @@ from mipfs.cli.errors import BAD_USAGE, STOPPED_EARLY, complain
 from mipfs.cli.text import say, show_blocks
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing import output_file
-from mipfs.plumbing.signals import held
+from mipfs.plumbing.signals import hold_signals
 from mipfs.proof.pair import sidecar_of
 from mipfs.readers.beside import labels_of, names_of
 from mipfs.readers.files import description_of
@@ -23,7 +23,7 @@ from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status, StopReason
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mipfs.report.blocks import Block, Reported
+    from mipfs.report.blocks import ReportBlock, Reported
 
 INFEASIBLE = 3
 
@@ -55,7 +55,7 @@ def finish(
             sys.stdout.flush()
         raise
     if result.status is Status.INFEASIBLE:
-        return _contradicted(result.conflict)
+        return _count_contradicted(result.conflict)
     if not result.has_classifier and result.relaxed is None:
         return _explain_nothing(result)
     if target != "-" and not quiet:
@@ -68,7 +68,7 @@ def finish(
     return 0
 
 
-class Targets(NamedTuple):
+class OutputTargets(NamedTuple):
     """Where JSON (`-`: standard output) and page of a study go, the title of that, and whether nothing is shown."""
 
     json: str | None = None
@@ -79,8 +79,8 @@ class Targets(NamedTuple):
 
 def finish_study(
     study: Any,
-    blocks: Callable[[], Sequence[Block]],
-    targets: Targets,
+    blocks: Callable[[], Sequence[ReportBlock]],
+    targets: OutputTargets,
     *,
     conflict: Sequence[str] | None,
     nothing: bool,
@@ -102,7 +102,7 @@ def finish_study(
         write_json(study.document(), targets.json)
     write_page(targets.report, targets.title, study)
     if conflict is not None:
-        return _contradicted(conflict)
+        return _count_contradicted(conflict)
     if nothing:
         complain("stopped before any classifier was found; let it run for longer, or raise the limit")
         return STOPPED_EARLY
@@ -131,7 +131,7 @@ def _tell_written(study: Any, target: str, stood: bool) -> None:
             say(f"{'' if k else 'to use what was chosen: '}{line}")
 
 
-def _contradicted(rows: Sequence[str]) -> int:
+def _count_contradicted(rows: Sequence[str]) -> int:
     culprits = ", ".join(map(repr, rows))
     complain(f"no selection satisfies the rows; these contradict each other: {culprits}; drop or relax one of them")
     return INFEASIBLE
@@ -242,7 +242,7 @@ def write_json(document: Mapping[str, Any], target: str | None) -> None:
     if target is None:
         return
     text = as_json(document)
-    with held(deliver=False):
+    with hold_signals(deliver=False):
         if target == "-":
             print(text, flush=True)
         else:

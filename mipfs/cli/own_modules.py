@@ -41,13 +41,13 @@ def enter(given: Sequence[str]) -> None:
     """
     from mipfs.branching import RULES
     from mipfs.losses import LOSSES
-    from mipfs.plumbing.registry import offered
-    from mipfs.plumbing.user_file import imported
+    from mipfs.plumbing.registry import find_offer
+    from mipfs.plumbing.user_file import import_user_file
     from mipfs.regularisers import REGULARISERS
     from mipfs.separators import SEPARATORS
 
     for text in given:
-        module = imported(offered(GROUPS, text) or text)
+        module = import_user_file(find_offer(GROUPS, text) or text)
         tables = ("LOSS", LOSSES), ("KIND", REGULARISERS), ("choose", RULES), ("separate", SEPARATORS)
         for what, table in tables:
             if not hasattr(module, what):

@@ -33,16 +33,24 @@ from mipfs.cli.options import (
     Words,
     parse_numbers,
     parse_whole,
-    posed,
+    pose_problem,
     problem_parameters,
     read_options,
     recipe_options,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
-from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, WeightRows, bounded, with_weight_rows
+from mipfs.cli.weights import (
+    BoxOption,
+    Nonnegative,
+    Nonpositive,
+    WeightBounds,
+    WeightRows,
+    bound_weights,
+    with_weight_rows,
+)
 
 if TYPE_CHECKING:
-    from mipfs.cli.output import Targets
+    from mipfs.cli.output import OutputTargets
     from mipfs.lab.studies.solution_path import SolutionPath
 
 
@@ -124,13 +132,13 @@ def path(
     import mipfs
     from mipfs import readers
     from mipfs.cli.live_path import live_path
-    from mipfs.cli.output import Targets, check_page, check_target
+    from mipfs.cli.output import OutputTargets, check_page, check_target
     from mipfs.cli.solve import with_lp_rows
     from mipfs.cli.typed import command_line
     from mipfs.errors import UsageError
     from mipfs.plumbing.declared import shown_name
     from mipfs.plumbing.machine import cores
-    from mipfs.plumbing.signals import held
+    from mipfs.plumbing.signals import hold_signals
     from mipfs.readers.lp_rows import read_rows
 
     axes, single = _axes(M, C, lam, rows)
@@ -147,9 +155,9 @@ def path(
     if checkpoint is not None:
         check_target(checkpoint, *inputs, json, option="--checkpoint")
     data = readers.read(data_file, **read_options(scale, label, positive, recipe))
-    problem = posed(data, params)
+    problem = pose_problem(data, params)
     problem = with_lp_rows(problem, subject_to)
-    problem = bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
+    problem = bound_weights(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
     problem = with_weight_rows(problem, weight_rows)
     if rows is not None:
         axes["rows"] = read_rows(rows, data)
@@ -159,13 +167,13 @@ def path(
         options["folds"] = data.split.count
     if time_limit is not None:
         options["time_limit"] = time_limit
-    with held(deliver=False):
+    with hold_signals(deliver=False):
         with live_path(quiet) as watchers:
             kept = {"checkpoint": _checkpoint(checkpoint), "resume": resume}
             side = cores() if jobs is None else jobs
             found = mipfs.path(problem, driver=driver, jobs=side, **axes, **options, **watchers, **kept)
         found = dataclasses.replace(found, command=command_line())
-        return finish_path(found, Targets(json, report, f"A path on {Path(data_file).name}", quiet))
+        return finish_path(found, OutputTargets(json, report, f"A path on {Path(data_file).name}", quiet))
 
 
 def _axes(M: str | None, C: str | None, lam: str | None, rows: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -202,12 +210,12 @@ def _checkpoint(file: str | None) -> Any:
     """Where every point is kept, with the command that `mipfs resume` goes on with."""
     from mipfs.cli.typed import ARGUMENTS
     from mipfs.lab.studies.walk import Checkpoint
-    from mipfs.result.state import Began
+    from mipfs.result.state import StartCommand
 
-    return None if file is None else Checkpoint(file, Began(tuple(ARGUMENTS.get()), os.getcwd()))
+    return None if file is None else Checkpoint(file, StartCommand(tuple(ARGUMENTS.get()), os.getcwd()))
 
 
-def finish_path(found: SolutionPath, targets: Targets) -> int:
+def finish_path(found: SolutionPath, targets: OutputTargets) -> int:
     """Write and show the path, and return the exit code."""
     from mipfs.cli.output import finish_study
     from mipfs.lab.studies.path_report import path_blocks

@@ -40,9 +40,9 @@ def predict(
     from mipfs.result import documents
     from mipfs.result.probability import probabilities
 
-    file, name = documents.split(result_file)
+    file, name = documents.split_point(result_file)
     check_target(json, file, data_file)
-    held = documents.held(file)
+    held = documents.read_contents(file)
     # --scale and --positive change nothing here: the classifier is on the user's scale and knows its labels.
     if held.kind == documents.CLASSES and name is None:
         if probability:

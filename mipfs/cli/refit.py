@@ -39,11 +39,11 @@ def refit(
     from mipfs.cli.output import check_page, check_target, finish
     from mipfs.cli.typed import command_line
     from mipfs.errors import UsageError
-    from mipfs.plumbing.signals import held
+    from mipfs.plumbing.signals import hold_signals
     from mipfs.result import documents
     from mipfs.result.posed import posed_again
 
-    inputs = (documents.split(result_file)[0], data_file)
+    inputs = (documents.split_point(result_file)[0], data_file)
     check_target(json, *inputs, pair=True)
     check_page(report, *inputs, outputs=(json,))
     result = documents.load_to_pose(result_file)
@@ -56,7 +56,7 @@ def refit(
         kept = tuple(result.relaxed["sigma"])
     data = data_of(result, data_file, scale.value if scale else None, label, positive, words)
     problem = posed_again(result, data, "refit", M=len(kept), forced_in=kept, loss=loss, C=C)
-    with held(deliver=False):
+    with hold_signals(deliver=False):
         found = dataclasses.replace(mipfs.solve(problem, "branch", gap=GAP, seed=seed), command=command_line())
         title = f"refit of {Path(inputs[0]).name} on {Path(data_file).name}"
         return finish(found, json, quiet, report=report, title=title)

@@ -47,11 +47,11 @@ def report(
     from mipfs.cli.text import say
     from mipfs.lab import page
     from mipfs.lab.studies import reading
-    from mipfs.plumbing.signals import held
+    from mipfs.plumbing.signals import hold_signals
     from mipfs.result import documents
     from mipfs.result.result import Result
 
-    files = [documents.split(path)[0] for path in result_files]
+    files = [documents.split_point(path)[0] for path in result_files]
     target = str(Path(files[0]).with_suffix(".html")) if output is None else output
     inputs = (*files, data)
     check_target(json, *inputs)
@@ -64,7 +64,7 @@ def report(
     ]
     scores = [_scores(study, path, data, label) for study, path in zip(studies, result_files, strict=True)]
     items = [page.Item(*one) for one in zip(_names(result_files), studies, scores, strict=True)]
-    with held(deliver=False):
+    with hold_signals(deliver=False):
         size = page.write(target, items, title)
         kinds = [type(study).__name__ for study in studies]
         statuses = [study.status.name if isinstance(study, Result) else None for study in studies]
@@ -95,9 +95,9 @@ def _scores(study: Study, path: str, data: str | None, label: str | None) -> Any
 
     if data is None:
         return None
-    file, name = documents.split(path)
+    file, name = documents.split_point(path)
     if isinstance(study, Result) and name is not None and (several := classes_or_none(file)) is not None:
-        return _judged(study, judged.rows_of_class(several, name, data, label), data)
+        return _judge_result(study, judged.rows_of_class(several, name, data, label), data)
     if isinstance(study, Result):
         return _score(study, data, label) if study.has_classifier else None
     if isinstance(study, OneVsRest):
@@ -113,10 +113,10 @@ def _scores(study: Study, path: str, data: str | None, label: str | None) -> Any
 def _score(result: Result, path: str, label: str | None, card: Scorecard | None = None) -> dict[str, Any]:
     from mipfs.cli.evaluate import new_rows
 
-    return _judged(result, new_rows(result, path, label, labelled=True), path, card)
+    return _judge_result(result, new_rows(result, path, label, labelled=True), path, card)
 
 
-def _judged(result: Result, data: Instance, path: str, card: Scorecard | None = None) -> dict[str, Any]:
+def _judge_result(result: Result, data: Instance, path: str, card: Scorecard | None = None) -> dict[str, Any]:
     from mipfs.result.score import score
 
     values = None if card is None else card.decision_function(data)

@@ -18,7 +18,7 @@ from mipfs.cli.options import Json, Quiet, Report, TotalLimit
 from mipfs.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from mipfs.result.state import Began
+    from mipfs.result.state import StartCommand
 
 TAKES = "--json", "--report", "--time-limit", "--memory-limit", "--gap", "--pool-gap", "--pool-size"
 """Options that are given anew, each with a value."""
@@ -77,7 +77,7 @@ def resume(
     options = [text for one in option or () for text in ("-o", one)]
     more = [text for pair in given.items() for text in pair] + ["--quiet"] * quiet
     goes_on = ["--resume", place, *(["--checkpoint", place] if command == "solve" else [])]
-    arguments = [*_without(began.arguments, given, option or ()), *options, *more, *goes_on]
+    arguments = [*_drop_arguments(began.arguments, given, option or ()), *options, *more, *goes_on]
     if not trust:
         _check_named(file, arguments, began.folder, given)
     try:
@@ -127,15 +127,15 @@ def _is_within(path: str, folder: str) -> bool:
     return Path(os.path.realpath(path)).is_relative_to(folder)
 
 
-def _began(file: str) -> tuple[Began, str]:
+def _began(file: str) -> tuple[StartCommand, str]:
     """How a run began whose state, or a path whose points, are in a file; the command that keeps such files."""
     from mipfs.lab.studies import bench_reading, point_store
-    from mipfs.result.state import State
+    from mipfs.result.state import RunState
 
     if point_store.is_store(file):
         return point_store.began_of(file), "path"
     try:
-        return State.load(file).began, "solve"
+        return RunState.load(file).began, "solve"
     except DataError as error:
         try:
             bench_reading.load(file)
@@ -144,7 +144,7 @@ def _began(file: str) -> tuple[Began, str]:
     raise UsageError(f"{file} holds a benchmark; `mipfs bench DATA --resume -o {file}` goes on with it")
 
 
-def _without(arguments: Sequence[str], given: dict[str, str], options: Sequence[str]) -> list[str]:
+def _drop_arguments(arguments: Sequence[str], given: dict[str, str], options: Sequence[str]) -> list[str]:
     """The arguments of the first command without what is given anew."""
     names = {*given, "--resume", "--checkpoint"}
     anew = {one.partition("=")[0].replace("-", "_") for one in options}

@@ -63,7 +63,7 @@ def scorecard(
     from mipfs.proof.pair import sidecar_of
     from mipfs.result import documents
 
-    inputs = (documents.split(result_file)[0], data_file)
+    inputs = (documents.split_point(result_file)[0], data_file)
     check_target(json, *inputs, pair=True)
     check_page(report, *inputs, outputs=(json,))
     result = documents.load_to_pose(result_file)

@@ -17,14 +17,14 @@ from mipfs.data.unknown_words import Unknown
 from mipfs.errors import DataError, LabelError, UsageError
 
 if TYPE_CHECKING:
-    from mipfs.cli.checks import Asked, Reading
+    from mipfs.cli.checks import ReadingOptions, VerifyRequest
     from mipfs.data.instance import Instance
     from mipfs.result.class_results import ClassResults
 
 Read = TypeVar("Read")
 
 
-def verify_path(asked: Asked, document: Mapping[str, Any]) -> int:
+def verify_path(asked: VerifyRequest, document: Mapping[str, Any]) -> int:
     """Check every point of a path against the raw data, or the one that is named, and what stands beside the proofs."""
     from mipfs.check.paths import check_path
     from mipfs.cli.checks import data_of, given_rows, other_recipe
@@ -46,7 +46,7 @@ def verify_path(asked: Asked, document: Mapping[str, Any]) -> int:
     first = Result.from_json(dumps(saved.results[0]), path=asked.file)
     data = _read_or_why(lambda: data_of(first, *dataclasses.astuple(asked.reading)), asked)
     if isinstance(data, str):
-        return _told(asked, DocumentReport(False, data))
+        return _show_found(asked, DocumentReport(False, data))
     given = given_rows(data, asked)
     with at_work(asked.jobs, not asked.quiet) as workers:
         found = check_path(document, archive, content, data, asked.name, given, workers)
@@ -54,13 +54,13 @@ def verify_path(asked: Asked, document: Mapping[str, Any]) -> int:
     found = dataclasses.replace(found, said=(*found.said, *differs))
     if found.accepted and asked.recompute:
         from mipfs.lab.studies.point_files import fold_in
-        from mipfs.lab.studies.recomputed import recomputed
+        from mipfs.lab.studies.recomputed import recompute_folds
 
-        found = recomputed(found, document, data, fold_in(archive, content))
-    return _told(asked, found)
+        found = recompute_folds(found, document, data, fold_in(archive, content))
+    return _show_found(asked, found)
 
 
-def verify_classes(asked: Asked, document: Mapping[str, Any]) -> int:
+def verify_classes(asked: VerifyRequest, document: Mapping[str, Any]) -> int:
     """Check every proof of several classes against the raw data, or that of the class which is named."""
     from mipfs.check.classes import check_classes
     from mipfs.result import documents
@@ -77,13 +77,13 @@ def verify_classes(asked: Asked, document: Mapping[str, Any]) -> int:
     _require_archive(document, archive, content)
     instances = _read_or_why(lambda: _instances(saved, asked.reading), asked)
     if isinstance(instances, str):
-        return _told(asked, DocumentReport(False, instances))
+        return _show_found(asked, DocumentReport(False, instances))
     with at_work(asked.jobs, not asked.quiet) as workers:
         found = check_classes(document, archive, content, instances, asked.name, workers)
-    return _told(asked, found)
+    return _show_found(asked, found)
 
 
-def refuse_unproven(asked: Asked, document: Mapping[str, Any]) -> int:
+def refuse_unproven(asked: VerifyRequest, document: Mapping[str, Any]) -> int:
     """Say of what carries no proof what can be verified in its place."""
     what = {"ladder": "a ladder of relaxations", "bench": "a benchmark"}
     kind = next(
@@ -105,7 +105,7 @@ def _require_archive(document: Mapping[str, Any], archive: Path, content: bytes 
         raise DataError("the sidecar of the document is missing", "keep it beside the JSON", path=archive)
 
 
-def _read_or_why(read: Callable[[], Read], asked: Asked) -> Read | str:
+def _read_or_why(read: Callable[[], Read], asked: VerifyRequest) -> Read | str:
     """The data, or why its labels are not those of the document."""
     try:
         return read()
@@ -115,7 +115,7 @@ def _read_or_why(read: Callable[[], Read], asked: Asked) -> Read | str:
         return f"its labels are not those of the data: {error.message}"
 
 
-def _told(asked: Asked, found: DocumentReport) -> int:
+def _show_found(asked: VerifyRequest, found: DocumentReport) -> int:
     """Write and show what was found; the exit code."""
     from mipfs.cli.checks import REJECTED
     from mipfs.cli.errors import complain
@@ -190,7 +190,7 @@ def _show_points(parts: Sequence[PartReport]) -> None:
     show_table(header, lines, title="The points: every objective recomputed, every bound proven", left=2)
 
 
-def _instances(found: ClassResults, reading: Reading) -> list[Instance]:
+def _instances(found: ClassResults, reading: ReadingOptions) -> list[Instance]:
     """The data of every class against the rest, read as the results say."""
     from mipfs.cli.checks import as_found
     from mipfs.readers import read_classes

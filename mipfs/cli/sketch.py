@@ -60,7 +60,7 @@ def sketch(
     from mipfs.errors import UsageError
     from mipfs.lab import sketch as room
     from mipfs.lab.sketch.written import save_columns
-    from mipfs.plumbing.signals import held
+    from mipfs.plumbing.signals import hold_signals
     from mipfs.report.progress import progress
 
     if rescaled and out is None:
@@ -92,7 +92,7 @@ def sketch(
         data_out = readers.read(data_file, **{**read_options(scale, label, positive), "scale": "none", "checks": False})
     else:
         data_out = data
-    with held(deliver=False):
+    with hold_signals(deliver=False):
         if out is not None:
             save_columns(found, data_out, out, rescaled)
         about = {"data_sha256": data.sha256, "scaling": data.scaling, "written": out, "rescaled": rescaled}

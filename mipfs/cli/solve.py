@@ -43,8 +43,16 @@ from mipfs.cli.options import (
     with_M_and_C,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
-from mipfs.cli.solve_classes import Asked, Output, solve_classes
-from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, WeightRows, bounded, with_weight_rows
+from mipfs.cli.solve_classes import ClassesOutput, ClassRequest, solve_classes
+from mipfs.cli.weights import (
+    BoxOption,
+    Nonnegative,
+    Nonpositive,
+    WeightBounds,
+    WeightRows,
+    bound_weights,
+    with_weight_rows,
+)
 from mipfs.errors import MoreClassesError, UsageError
 
 if TYPE_CHECKING:
@@ -211,7 +219,7 @@ def solve(
     from mipfs.cli.output import check_target, finish
     from mipfs.cli.typed import command_line
     from mipfs.drivers.default import default_driver, of_problem
-    from mipfs.plumbing.signals import held
+    from mipfs.plumbing.signals import hold_signals
 
     if not certificate_limit > 0:
         raise UsageError(f"--certificate-limit {certificate_limit:g} must be a number of megabytes > 0, or inf")
@@ -228,15 +236,15 @@ def solve(
     try:
         data = readers.read(data_file, **given)
     except MoreClassesError as error:
-        asked = Asked(model, data_file, params, driver, option or (), seed, gap, time_limit, memory_limit, jobs)
-        to = Output(json, report, quiet, certificate_limit)
+        asked = ClassRequest(model, data_file, params, driver, option or (), seed, gap, time_limit, memory_limit, jobs)
+        to = ClassesOutput(json, report, quiet, certificate_limit)
         return solve_classes(asked, error, given, written_out, shared_support, to)
     if shared_support:
         raise UsageError(f"--shared-support: {data_file} has two classes; leave it out")
     declared = declaration(data, params)
     compiled = formulation.compile(declared)
     problem = with_weight_rows(with_lp_rows(compiled, subject_to), weight_rows)
-    problem = bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
+    problem = bound_weights(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
     declared = declared if problem is compiled else of_problem(declared, problem)
     _check_made(problem, validation, preselect, calibrate, jobs)
     limits: dict[str, Any] = {"gap": gap, "seed": seed, "time_limit": time_limit, "memory_limit": memory_limit}
@@ -249,16 +257,16 @@ def solve(
     options |= parse_options(option or (), drivers.DEFAULT if driver is None else driver)
     options |= _pool({"pool_gap": pool_gap, "pool_size": pool_size}, driver)
     options |= {"certificate": False} if no_certificate else {}
-    options |= {} if preselect is None else {"active": _preselected(problem, driver, preselect, seed)}
+    options |= {} if preselect is None else {"active": _preselect(problem, driver, preselect, seed)}
     for place in write or ():
         written.write(declared, place, options)
-    with held(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
+    with hold_signals(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
         with live_table(quiet, unkept=checkpoint is None) as observers, _cluster(dask, driver) as where:
             options |= {"checkpoint": _keeper(checkpoint, checkpoint_every), "resume": resume, "observers": observers}
             options["warm"], begun = None if resume else warm, time.monotonic()
             result = drivers.solve(declared, driver=driver, **_without_folds(options, calibrate), **where)
             if calibrate is not None and result.has_classifier:
-                result = _calibrated(problem, result, calibrate, options, jobs, begun=begun, quiet=quiet)
+                result = _calibrate(problem, result, calibrate, options, jobs, begun=begun, quiet=quiet)
         result = dataclasses.replace(result, command=command_line())
         rows = None if held_out is None else _validation(held_out, data, label)
         second = _preferred(problem, result, (then, then_json), rows, seed, jobs)
@@ -325,14 +333,14 @@ def _check_outputs(
 def _keeper(checkpoint: str | None, every: float | None) -> Any:
     """Who keeps the state of the run, with the command that `mipfs resume` goes on with."""
     from mipfs.cli.typed import ARGUMENTS
-    from mipfs.result.state import Began
+    from mipfs.result.state import StartCommand
     from mipfs.run.checkpoint import EVERY, Keeper
 
     if every is not None and not every > 0:
         raise UsageError(f"--checkpoint-every {every:g} must be a number of seconds > 0")
     if checkpoint is None:
         return None
-    began = Began(tuple(ARGUMENTS.get()), os.getcwd())
+    began = StartCommand(tuple(ARGUMENTS.get()), os.getcwd())
     return Keeper(checkpoint, EVERY if every is None else every, began=began)
 
 
@@ -343,7 +351,7 @@ def _without_folds(options: Mapping[str, Any], calibrate: int | None) -> dict[st
     return {**options, "time_limit": (1.0 - FOLDS_SHARE) * options["time_limit"]}
 
 
-def _calibrated(
+def _calibrate(
     problem: Problem,
     result: Result,
     folds: int,
@@ -403,7 +411,7 @@ def _check_made(
             raise UsageError(f"{option} is for features of the data, not for atoms that are made of them; leave it out")
 
 
-def _preselected(problem: Problem, driver: str, how: str, seed: int) -> tuple[str, ...]:
+def _preselect(problem: Problem, driver: str, how: str, seed: int) -> tuple[str, ...]:
     """The features to begin with."""
     from mipfs.lab.sketch.front import preselect
 

@@ -28,7 +28,7 @@ SHARED_MODELS = ("fsp-m", "fsp-lambda")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ClassRequest:
     """What is asked of every class."""
 
     model: str
@@ -50,7 +50,7 @@ class Asked:
         return {name: one for name, one in given.items() if one is not None} | parse_options(self.option, driver)
 
 
-class Output(NamedTuple):
+class ClassesOutput(NamedTuple):
     """Where JSON and page go, whether nothing is shown, and the limit of the certificates in megabytes."""
 
     json: str | None
@@ -60,12 +60,12 @@ class Output(NamedTuple):
 
 
 def solve_classes(
-    asked: Asked,
+    asked: ClassRequest,
     error: MoreClassesError,
     reading: Mapping[str, Any],
     options: Mapping[str, Any],
     shared: bool,
-    output: Output,
+    output: ClassesOutput,
 ) -> int:
     """Solve every class against the rest, or all on one support; write and show it; the exit code.
 
@@ -83,11 +83,11 @@ def solve_classes(
     from mipfs.cli.output import INFEASIBLE, why_nothing
     from mipfs.cli.typed import command_line
     from mipfs.cli.weights import bounded_classes
-    from mipfs.data.against_rest import of_many, weighted
+    from mipfs.data.against_rest import of_many, weigh_classes
     from mipfs.data.suspects import warn_of_suspects
     from mipfs.lab.classes import OneVsRest
-    from mipfs.plumbing.signals import held
-    from mipfs.readers.sidecar import Sidecar
+    from mipfs.plumbing.signals import hold_signals
+    from mipfs.readers.sidecar import DataDescription
     from mipfs.result.result import Status
 
     given = [
@@ -102,18 +102,18 @@ def solve_classes(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they were shown when the labels were read
         instances = readers.read_classes(asked.data_file, parts, **rest)
-    if reading.get("checks", Sidecar.beside(Path(asked.data_file)).checks) is not False:
+    if reading.get("checks", DataDescription.beside(Path(asked.data_file)).checks) is not False:
         warn_of_suspects(instances, asked.data_file)
     weights = of_many(asked.params.get("class_weight", instances[0].class_weight), instances)
     asked = dataclasses.replace(asked, params={k: v for k, v in asked.params.items() if k != "class_weight"})
     instances = bounded_classes(
-        weighted(instances, weights),
+        weigh_classes(instances, weights),
         *(options[name] for name in ("nonnegative", "nonpositive", "weight_bounds", "box")),
     )
-    with held(deliver=False):
-        found = _shared(asked, instances) if shared else _separate(asked, instances)
+    with hold_signals(deliver=False):
+        found = _solve_shared(asked, instances) if shared else _separate(asked, instances)
         if isinstance(found, OneVsRest):
-            _written(dataclasses.replace(found, class_weight=weights, command=command_line()), asked, output)
+            _write_classes(dataclasses.replace(found, class_weight=weights, command=command_line()), asked, output)
             return 0
     label, result = found
     if result.status is Status.INFEASIBLE:
@@ -124,7 +124,7 @@ def solve_classes(
     return STOPPED_EARLY
 
 
-def _written(found: OneVsRest, asked: Asked, output: Output) -> None:
+def _write_classes(found: OneVsRest, asked: ClassRequest, output: ClassesOutput) -> None:
     """Write the JSON and the page where they were asked for, and show the result."""
     from mipfs.cli.output import tell_page, write_json, write_page
     from mipfs.cli.text import say, show_blocks
@@ -142,7 +142,7 @@ def _written(found: OneVsRest, asked: Asked, output: Output) -> None:
     tell_page(output.report, after=output.json is not None)
 
 
-def _separate(asked: Asked, instances: Sequence[Instance]) -> Any:
+def _separate(asked: ClassRequest, instances: Sequence[Instance]) -> Any:
     """One result a class; or the class that has none, and what became of it."""
     from mipfs.lab.classes import OneVsRest
     from mipfs.run.side_by_side import in_order, jobs_of
@@ -151,20 +151,20 @@ def _separate(asked: Asked, instances: Sequence[Instance]) -> Any:
     given = asked, instances, jobs
     results: list[Result] = []
     try:
-        with closing(in_order(_one, given, range(len(instances)), jobs)) as found:
+        with closing(in_order(_result_of_class, given, range(len(instances)), jobs)) as found:
             for result in found:
                 results.append(result)
                 if not result.has_classifier:
                     break
     except KeyboardInterrupt:  # which those that are left know of, and end as soon as they have a classifier
-        results += [_one(given, k) for k in range(len(results), len(instances))]
+        results += [_result_of_class(given, k) for k in range(len(results), len(instances))]
     for data, result in zip(instances, results, strict=False):
         if not result.has_classifier:
             return data.labels.positive, result
     return OneVsRest(tuple(one.labels.positive for one in instances), tuple(results))
 
 
-def _one(given: tuple[Asked, Sequence[Instance], int], k: int) -> Result:
+def _result_of_class(given: tuple[ClassRequest, Sequence[Instance], int], k: int) -> Result:
     """The result of one class against the rest."""
     from mipfs import drivers, formulation
     from mipfs.drivers.default import default_driver
@@ -181,7 +181,7 @@ def _one(given: tuple[Asked, Sequence[Instance], int], k: int) -> Result:
     return dataclasses.replace(drivers.solve(declared, driver=driver, **options), declare=None)
 
 
-def _shared(asked: Asked, instances: Sequence[Instance]) -> Any:
+def _solve_shared(asked: ClassRequest, instances: Sequence[Instance]) -> Any:
     """All classes on one support; or what became of it."""
     from mipfs.lab.classes import OneVsRest, parts_of, solve_shared, stating_scaling
 

@@ -30,7 +30,7 @@ from mipfs.cli.options import (
     Types,
     Use,
     Words,
-    posed,
+    pose_problem,
     problem_parameters,
     read_options,
     recipe_options,
@@ -79,9 +79,9 @@ def stability(
     """Solve a problem on many parts of its samples, and print how often each feature is selected."""
     import mipfs
     from mipfs import readers
-    from mipfs.cli.output import Targets, check_page, check_target, finish_study
+    from mipfs.cli.output import OutputTargets, check_page, check_target, finish_study
     from mipfs.cli.solve import with_lp_rows
-    from mipfs.plumbing.signals import held
+    from mipfs.plumbing.signals import hold_signals
     from mipfs.report.progress import progress
 
     params = problem_parameters(with_M_and_C(param, M, C), "stability", "atoms")
@@ -89,13 +89,13 @@ def stability(
     check_target(json, data_file, subject_to)
     check_page(report, data_file, subject_to, outputs=(json,))
     data = readers.read(data_file, **read_options(scale, label, positive, recipe))
-    problem = posed(data, params)
+    problem = pose_problem(data, params)
     problem = with_lp_rows(problem, subject_to)
     options: dict[str, Any] = {"gap": gap} | ({} if time_limit is None else {"time_limit": time_limit})
     how: dict[str, Any] = {"draws": draws, "share": share, "bootstrap": bootstrap, "driver": driver, "seed": seed}
-    with held(deliver=False):
+    with hold_signals(deliver=False):
         with progress("stability:", "draws", verbose=not quiet) as tell:
             found = mipfs.stability(problem, **how, jobs=jobs, on_draw=tell, **options)
-        targets = Targets(json, report, f"Stability of the selection on {Path(data_file).name}", quiet)
+        targets = OutputTargets(json, report, f"Stability of the selection on {Path(data_file).name}", quiet)
         conflict = found.whole.conflict or None
         return finish_study(found, found.blocks, targets, conflict=conflict, nothing=not found.sets)

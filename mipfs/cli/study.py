@@ -11,7 +11,7 @@ import typer
 from mipfs.cli.options import Jobs, Json, Quiet, Report, TotalLimit
 
 if TYPE_CHECKING:
-    from mipfs.lab.experiments.run import Found
+    from mipfs.lab.experiments.run import StudyResults
 
 FOLDER = "reports/studies"
 
@@ -51,12 +51,12 @@ def study(
     if out is not None and not out.strip():
         raise UsageError("-o is empty; give the folder of the study")
     if name is None:
-        return _listed(json, quiet) if names else _indexed(Path(out or FOLDER), quiet)
+        return _list_studies(json, quiet) if names else _write_index(Path(out or FOLDER), quiet)
     how = {"quick": quick, "time_limit": time_limit, "jobs": jobs}
     return _run(name, Path(out or f"{FOLDER}/{name}"), (json, report), quiet, how)
 
 
-def _listed(json: str | None, quiet: bool) -> int:
+def _list_studies(json: str | None, quiet: bool) -> int:
     """The studies, a line each."""
     from mipfs.cli.output import check_target, write_json
     from mipfs.cli.text import show_table
@@ -72,7 +72,7 @@ def _listed(json: str | None, quiet: bool) -> int:
     return 0
 
 
-def _indexed(folder: Path, quiet: bool) -> int:
+def _write_index(folder: Path, quiet: bool) -> int:
     """Write the index of a folder of studies."""
     from mipfs.cli.text import say
     from mipfs.lab.experiments.index import write_index
@@ -111,7 +111,7 @@ def _run(
     return _finish(found, folder, targets, quiet)
 
 
-def _finish(found: Found, folder: Path, targets: tuple[str | None, str | None], quiet: bool) -> int:
+def _finish(found: StudyResults, folder: Path, targets: tuple[str | None, str | None], quiet: bool) -> int:
     """Write and show what there is, and return the exit code."""
     from mipfs.cli.errors import STOPPED_EARLY, complain
     from mipfs.cli.output import write_json, write_page

@@ -40,7 +40,7 @@ def table(
         raise UsageError(f"-o {output}: a table is written as {' or '.join(KINDS)}; give such a name")
     if latex and kind == ".csv":
         raise UsageError(f"--latex: {output} would hold CSV; name it .tex, or leave --latex out")
-    check_target(output, documents.split(result_file)[0], option="-o")
+    check_target(output, documents.split_point(result_file)[0], option="-o")
     found = table_of(documents.load(result_file), "near-optimal" if near_optimal else "weights")
     text = found.latex() if latex or kind == ".tex" else found.csv()
     if output is None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 
-from mipfs.report.blocks import Alarm, Block, Pairs, Table
-from mipfs.report.numbers import number, percent, stated
+from mipfs.report.blocks import Alarm, NamedValues, ReportBlock, Table
+from mipfs.report.numbers import number, percent, state_parameters
 from mipfs.report.visible import visible
 
-__all__ = ["Alarm", "number", "percent", "say", "show_blocks", "show_pairs", "show_table", "stated"]
+__all__ = ["Alarm", "number", "percent", "say", "show_blocks", "show_pairs", "show_table", "state_parameters"]
 
 
 def say(text: str) -> None:
@@ -18,12 +18,12 @@ def say(text: str) -> None:
     print("\n" * (len(text) - len(head)) + visible(head))
 
 
-def show_blocks(blocks: Iterable[Block]) -> None:
+def show_blocks(blocks: Iterable[ReportBlock]) -> None:
     """Print the parts of a report on standard output."""
     for block in blocks:
         if isinstance(block, Table) and sys.stdout.isatty():
             _show_rich(block)
-        elif isinstance(block, Pairs) and sys.stdout.isatty():
+        elif isinstance(block, NamedValues) and sys.stdout.isatty():
             _show_coloured(block)
         else:
             print(block.text(), end="")
@@ -36,10 +36,10 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, title: s
 
 def show_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     """Print ``name  value`` lines, aligned."""
-    show_blocks([Pairs(pairs)])
+    show_blocks([NamedValues(pairs)])
 
 
-def _show_coloured(block: Pairs) -> None:
+def _show_coloured(block: NamedValues) -> None:
     """Lines of names and values, those that alarm in red."""
     from rich.console import Console
     from rich.text import Text

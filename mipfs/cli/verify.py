@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mipfs.cli.checks import Asked, Reading, verify_result
+from mipfs.cli.checks import ReadingOptions, VerifyRequest, verify_result
 from mipfs.cli.options import (
     DataFile,
     Json,
@@ -66,15 +66,17 @@ def verify(
     from mipfs.cli.verify_card import verify_card
     from mipfs.result import documents
 
-    file, name = documents.split(result_file)
+    file, name = documents.split_point(result_file)
     check_target(json, file, data_file, subject_to, model, *files_of(module))
     enter(module or ())
     params = with_M_and_C(param, M, C)
     if params and model is None:
         raise UsageError("-p: the parameters of a result stand in it; -p is for the .py file that --model names")
-    reading = Reading(data_file, scale.value if scale else None, label, positive, words)
-    asked = Asked(result_file, file, name, reading, subject_to, model, tuple(params), json, quiet, recompute, jobs)
-    held = documents.held(file)
+    reading = ReadingOptions(data_file, scale.value if scale else None, label, positive, words)
+    asked = VerifyRequest(
+        result_file, file, name, reading, subject_to, model, tuple(params), json, quiet, recompute, jobs
+    )
+    held = documents.read_contents(file)
     if recompute and held.document and held.kind != documents.PATH:
         raise UsageError("--recompute solves the folds of a path again; leave it out")
     # A function a kind; what holds no result, nor is named within, is told apart by `documents.load`.

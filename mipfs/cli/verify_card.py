@@ -11,11 +11,11 @@ from mipfs.report.numbers import many
 
 if TYPE_CHECKING:
     from mipfs.check.card import CardReport
-    from mipfs.cli.checks import Asked
+    from mipfs.cli.checks import VerifyRequest
     from mipfs.result.result import Result
 
 
-def verify_card(asked: Asked, document: Mapping[str, Any]) -> int:
+def verify_card(asked: VerifyRequest, document: Mapping[str, Any]) -> int:
     """Check a card against the data of its result, and print it with what is proven of it."""
     from mipfs.check.card import CardReport
     from mipfs.cli.checks import REJECTED
@@ -27,7 +27,7 @@ def verify_card(asked: Asked, document: Mapping[str, Any]) -> int:
         raise UsageError(f"{asked.file} holds a scorecard, which has no parts with names; leave #{asked.name} out")
     document, result = saved_card.load(asked.file)
     try:
-        report = _checked(asked, document, result)
+        report = _check_card(asked, document, result)
     except LabelError as error:
         if asked.reading.label is not None or asked.reading.positive is not None:
             raise
@@ -41,7 +41,7 @@ def verify_card(asked: Asked, document: Mapping[str, Any]) -> int:
     return 0
 
 
-def _checked(asked: Asked, document: Mapping[str, Any], result: Result) -> CardReport:
+def _check_card(asked: VerifyRequest, document: Mapping[str, Any], result: Result) -> CardReport:
     from mipfs.cli.checks import data_of, other_recipe, rows_of
     from mipfs.cli.options import parse_params
     from mipfs.result import verification
@@ -71,7 +71,7 @@ def _whose(report: CardReport) -> str:
     return f"proven, for every card of at most {many(report.joint, 'feature', 'features')}"
 
 
-def _signed(points: int) -> str:
+def _show_signed(points: int) -> str:
     return f"{points:+d}" if points else "0"
 
 
@@ -83,7 +83,11 @@ def _show(report: CardReport, document: Mapping[str, Any], result: Result) -> No
     from mipfs.result.saved_card import condition, exact
 
     lines = [
-        (one["feature"], condition(one["kind"], one["origin"], one["unit"], one["threshold"]), _signed(one["points"]))
+        (
+            one["feature"],
+            condition(one["kind"], one["origin"], one["unit"], one["threshold"]),
+            _show_signed(one["points"]),
+        )
         for one in document["card"]
     ]
     show_table(("feature", "condition", "points"), lines, title="Scorecard", left=2)

@@ -52,7 +52,7 @@ def with_weight_rows(problem: Problem, path: str | None) -> Problem:
     return problem.replace(weight_rows=[*problem.rows_over_weights, *read_weight_rows(path, problem.atoms.raw)])
 
 
-def bounded(
+def bound_weights(
     problem: Problem,
     nonnegative: str | None,
     nonpositive: str | None,
@@ -68,23 +68,23 @@ def bounded(
     UsageError
         A bound that cannot be read, or signs without `positive` where the labels are words.
     """
-    from mipfs.data.bounds import both, settled
-    from mipfs.readers.sidecar import Sidecar
+    from mipfs.data.bounds import both, settle_bounds
+    from mipfs.readers.sidecar import DataDescription
 
     data = problem.data
-    asked = _asked(data, nonnegative, nonpositive, bounds, box)
+    asked = _collect_bounds(data, nonnegative, nonpositive, bounds, box)
     if not asked:
         return problem
     if (
         isinstance(data.labels.positive, str)
         and positive is None
-        and Sidecar.beside(Path(data.source)).positive is None
+        and DataDescription.beside(Path(data.source)).positive is None
     ):
         raise UsageError(
             f"weights are bounded towards the class +1, and the labels are words: --positive {data.labels.positive!r} "
             f"or --positive {data.labels.negative!r} says which one that is"
         )
-    checked = [settled(one, data.index, data.like, data.groups) for one in asked]
+    checked = [settle_bounds(one, data.index, data.like, data.groups) for one in asked]
     return problem.replace(weight_bounds=both(problem.weight_bounds or {}, *checked))
 
 
@@ -106,11 +106,11 @@ def bounded_classes(
     """
     from mipfs.data.against_rest import with_bounds
 
-    asked = _asked(instances[0], nonnegative, nonpositive, bounds, box)
+    asked = _collect_bounds(instances[0], nonnegative, nonpositive, bounds, box)
     return with_bounds(instances, *asked, on_top=True) if asked else instances
 
 
-def _asked(
+def _collect_bounds(
     data: Instance, nonnegative: str | None, nonpositive: str | None, bounds: Sequence[str] | None, box: float | None
 ) -> list[dict[str, tuple[float, float]]]:
     """What the options say, one after the other; nothing where there are none."""
@@ -120,7 +120,7 @@ def _asked(
         return []
     signs = of_signs(*(() if text is None else _names(text, data) for text in (nonnegative, nonpositive)))
     whole = {} if box is None else of_box(data.feature_names, box)
-    return [signs, *map(_parsed, bounds or ()), whole]
+    return [signs, *map(_parse_bound, bounds or ()), whole]
 
 
 def _names(text: str, data: Instance) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ def _names(text: str, data: Instance) -> tuple[str, ...]:
     return found
 
 
-def _parsed(text: str) -> dict[str, tuple[float, float]]:
+def _parse_bound(text: str) -> dict[str, tuple[float, float]]:
     """NAME=L:U."""
     name, equals, ends = text.rpartition("=")
     low, colon, high = ends.partition(":")

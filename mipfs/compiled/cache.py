@@ -137,7 +137,7 @@ def _leave_to_numba(kernel: Any) -> Any:
     return None if now is before else now
 
 
-def copied(code: str) -> list[Kernel]:
+def copied_kernels(code: str) -> list[Kernel]:
     """The kernels of which some code, in LLVM's text, holds copies that may differ in the last digits."""
     found = [name for name, body in ((one[1], one[0]) for one in COPY.finditer(code)) if FREE.search(body)]
     return [_own[name] for name in found if name in _own]
@@ -207,12 +207,12 @@ class KernelCache:
                     copied, reduced = held
                     for module, name, of in copied:
                         getattr(import_module(module), name).compile(of)
-                    return self._noted(types, CompileResult._rebuild(target, *reduced))
+                    return self._note(types, CompileResult._rebuild(target, *reduced))
             except (OSError, *BROKEN) as error:
                 LOG.info("machine code of %s is not used: %s", self._base(), error)
         return None
 
-    def _noted(self, types: Any, data: Any) -> Any:
+    def _note(self, types: Any, data: Any) -> Any:
         """Code for arguments of some types, whose name is known from now on."""
         function = self._function
         if "<" not in function.__qualname__:
@@ -239,8 +239,8 @@ class KernelCache:
             if kept.home() is None:
                 kept.unkept("there is no folder that can be written to, and that only this user can write to")
             elif not data.library.has_dynamic_globals:  # code that holds addresses of this process
-                reduced = self._noted(sig, data)._replace(type_annotation="")._reduce()
-                held = copied(data.library.get_llvm_str()), reduced
+                reduced = self._note(sig, data)._replace(type_annotation="")._reduce()
+                held = copied_kernels(data.library.get_llvm_str()), reduced
                 self._save(self._in_folders()[-1], self._key(sig, data.target_context), held)
         except OSError as error:
             kept.unkept(str(error.strerror or error))

@@ -120,11 +120,11 @@ def lies_beside() -> Path | None:
 def home() -> Path | None:
     """The folder that machine code is written to, which is there then; None where there is none."""
     if config.CACHE_DIR:
-        return _made(Path(config.CACHE_DIR), is_named=True)
+        return _make_folder(Path(config.CACHE_DIR), is_named=True)
     own = users_own()
-    found = None if own is None else _made(own)
+    found = None if own is None else _make_folder(own)
     if found is None and hasattr(os, "geteuid"):
-        found = _made(Path(tempfile.gettempdir()) / f"mipfs-{os.geteuid()}")
+        found = _make_folder(Path(tempfile.gettempdir()) / f"mipfs-{os.geteuid()}")
         if found is not None:
             LOG.info("compiled kernels are kept in %s: there is no folder of the user's that could hold them", found)
     return found
@@ -162,7 +162,7 @@ def unkept(why: str) -> None:
     LOG.warning("compiled kernels are not kept, and each process compiles them: %s; see NUMBA_CACHE_DIR", why)
 
 
-def _made(base: Path, is_named: bool = False) -> Path | None:
+def _make_folder(base: Path, is_named: bool = False) -> Path | None:
     """The folder of this key within `base`, made where it is not there; None where it cannot be had."""
     folder = base / f"mipfs-{key()}"
     try:

@@ -2,9 +2,10 @@
 """Arrays that a kernel lends to what it calls: nobody counts who has them, and tuples of them are not copied.
 
 numba counts the owners of an array by an atomic addition, wherever one is read from a tuple, cut or passed on: a
-seventh of the time of a search by `branch`, whose steps hand tuples of arrays to one another. What `lent` gives has no
+seventh of the time of a search by `branch`, whose steps hand tuples of arrays to one another. What `lend` gives has no
 owner, and neither has what is cut from it. Whoever lends holds the arrays until the last use of what was lent: those
-that a kernel is given are held by its caller in Python, those that it makes by itself, up to its call of `held`.
+that a kernel is given are held by its caller in Python, those that it makes by itself, up to its call of
+`hold_until_here`.
 
 And numba passes a tuple number by number, seven to nine of them an array, through every call: most of the time of the
 compiler where tuples have dozens. A named tuple that is lent is the address of one that lies in the frame of the
@@ -23,16 +24,16 @@ from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, lower_builtin, lower_getattr_generic, models, register_model, type_callable
 
 
-def lent(values: Any) -> Any:
+def lend(values: Any) -> Any:
     """An array, or the arrays of a tuple, without their owners."""
     return values
 
 
-def held(values: Any) -> None:
+def hold_until_here(values: Any) -> None:
     """Nothing, so late that what was lent is not used any more: numba frees arrays after their last use."""
 
 
-class Lent(types.Type):
+class BorrowedTuple(types.Type):
     """A named tuple that another kernel's frame holds."""
 
     def __init__(self, of: Any) -> None:
@@ -47,26 +48,26 @@ class Lent(types.Type):
         return f"Lent{hashlib.sha256(self.name.encode()).hexdigest()[:16]}", ()
 
 
-@register_model(Lent)
-class LentModel(models.OpaqueModel):
+@register_model(BorrowedTuple)
+class BorrowedModel(models.OpaqueModel):
     """An address."""
 
 
 def lent_type(kind: Any) -> Any:
-    """What `lent` makes of a type."""
+    """What `lend` makes of a type."""
     if isinstance(kind, types.BaseNamedTuple):
-        return Lent(kind)
+        return BorrowedTuple(kind)
     if isinstance(kind, types.BaseTuple):
         return types.Tuple([lent_type(one) for one in kind])
     return kind
 
 
-@type_callable(lent)
+@type_callable(lend)
 def _type_lent(context):  # type: ignore[no-untyped-def]
     return lent_type
 
 
-@type_callable(held)
+@type_callable(hold_until_here)
 def _type_held(context):  # type: ignore[no-untyped-def]
     def typed(values):  # type: ignore[no-untyped-def]
         return types.none
@@ -75,17 +76,17 @@ def _type_held(context):  # type: ignore[no-untyped-def]
 
 
 @infer_getattr
-class LentFields(AttributeTemplate):
+class BorrowedFields(AttributeTemplate):
     """A lent tuple has the fields of the one that it was."""
 
-    key = Lent
+    key = BorrowedTuple
 
     def generic_resolve(self, kind, name):  # type: ignore[no-untyped-def, override]
         """The type of a field."""
         return kind.types[kind.fields.index(name)] if name in kind.fields else None
 
 
-@lower_getattr_generic(Lent)
+@lower_getattr_generic(BorrowedTuple)
 def _lower_field(context, builder, kind, value, name):  # type: ignore[no-untyped-def]
     place = kind.fields.index(name)
     frame = builder.bitcast(value, _frame_of(context, kind).as_pointer())
@@ -93,17 +94,17 @@ def _lower_field(context, builder, kind, value, name):  # type: ignore[no-untype
     return _without_owner(context, builder, kind.types[place], field)
 
 
-@lower_builtin(lent, types.Any)
+@lower_builtin(lend, types.Any)
 def _lower_lent(context, builder, signature, given):  # type: ignore[no-untyped-def]
     return _lend(context, builder, signature.args[0], given[0])
 
 
-@lower_builtin(held, types.Any)
+@lower_builtin(hold_until_here, types.Any)
 def _lower_held(context, builder, signature, given):  # type: ignore[no-untyped-def]
     return context.get_dummy_value()
 
 
-def _frame_of(context: Any, kind: Lent) -> Any:
+def _frame_of(context: Any, kind: BorrowedTuple) -> Any:
     """What a lent tuple lies in."""
     return cgutils.ir.LiteralStructType([context.get_value_type(one) for one in kind.types])
 
@@ -115,7 +116,7 @@ def _lend(context: Any, builder: Any, of: Any, value: Any) -> Any:
         found = zip(kinds, cgutils.unpack_tuple(builder, value, len(of)), strict=True)
         parts = [_lend(context, builder, *part) for part in found]
         kind = lent_type(of)
-        if not isinstance(kind, Lent):
+        if not isinstance(kind, BorrowedTuple):
             return context.make_tuple(builder, kind, parts)
         frame = cgutils.alloca_once(builder, _frame_of(context, kind))
         for place, part in enumerate(parts):

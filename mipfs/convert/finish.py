@@ -15,10 +15,10 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.convert.kept import save, save_state, write_text
-from mipfs.convert.prepared import Asked, document
-from mipfs.convert.spill import Runs
+from mipfs.convert.prepared import ConversionRequest, document
+from mipfs.convert.spill import SortedRuns
 from mipfs.data import checks
-from mipfs.data.blocked import MOST_COLUMNS, Csc, split, summary
+from mipfs.data.blocked import MOST_COLUMNS, Csc, split_ranges, summary
 from mipfs.data.matrix import DENSE_ABOVE, Digest
 from mipfs.errors import DataError
 from mipfs.plumbing.arrays import Integers
@@ -27,7 +27,7 @@ from mipfs.readers.labels import map_labels
 from mipfs.readers.manifest import FORMAT, VERSION, Manifest, crc
 from mipfs.readers.store import RECIPE
 from mipfs.readers.table import Table
-from mipfs.readers.table_chunks import named
+from mipfs.readers.table_chunks import name_columns
 
 MB = 1 << 20
 CODES_AT_ONCE = 1 << 20
@@ -41,15 +41,15 @@ def finish(
     state: dict[str, Any],
     dtype: str,
     block: int,
-    asked: Asked,
+    asked: ConversionRequest,
     progress: Callable[[int, int], None],
 ) -> Path:
     """Write the blocks of columns and the manifest, and move the store to its place."""
     store = folder / "store"
     n = int(state["rows"])
     store.mkdir(exist_ok=True)
-    order, names, groups, apart = _named(source, state, asked)
-    runs = Runs(folder / "spill", state["runs"])
+    order, names, groups, apart = _name_columns(source, state, asked)
+    runs = SortedRuns(folder / "spill", state["runs"])
     p = len(order)
     if p == 0:
         raise DataError("no sample has a feature", "write index:value after the labels", path=source)
@@ -58,7 +58,7 @@ def finish(
     dense = state["position"].get("dense") if state["kind"] == "npz" else None
     dense = int(counts.sum()) > DENSE_ABOVE * n * p if dense is None else dense
     item = np.dtype(dtype).itemsize
-    ranges = _dense_ranges(n, p, block // item) if dense else split(counts, max(1, block // (item + 4)))
+    ranges = _dense_ranges(n, p, block // item) if dense else split_ranges(counts, max(1, block // (item + 4)))
     plan = [dense, ranges]
     digest = Digest((n, p))
     files = state["blocks"]
@@ -98,8 +98,8 @@ def finish(
     return place
 
 
-def _named(
-    source: Path, state: dict[str, Any], asked: Asked
+def _name_columns(
+    source: Path, state: dict[str, Any], asked: ConversionRequest
 ) -> tuple[Integers | range, list[str] | None, dict[str, list[str]], dict[str, Any]]:
     """Provisional columns in the order of the features, what these are called, and what was kept and left out."""
     position = state["position"]
@@ -118,7 +118,7 @@ def _named(
         name: [f"{name}={word}" for word in position["words"][name]] for name in columns if name in position["words"]
     }
     gone = asked.without_ids(words, int(state["rows"]), source)
-    order, names, groups, others = named(position, [name for name in columns if name not in gone])
+    order, names, groups, others = name_columns(position, [name for name in columns if name not in gone])
     if not names:
         raise DataError("no feature column", "give at least one column beside the labels", path=source)
     if given is not None and given != names:

@@ -52,7 +52,7 @@ def save_state(folder: Path, state: dict[str, Any]) -> None:
     write_text(folder / STATE, json.dumps(state))
 
 
-class Grown:
+class GrowingFile:
     """A file of numbers, one for every sample, that grows with the rows.
 
     Parameters

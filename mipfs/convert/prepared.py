@@ -17,7 +17,7 @@ from mipfs.errors import DataError, DataWarning, UsageError
 from mipfs.plumbing.arrays import Integers
 from mipfs.readers import PREPARED, chunks
 from mipfs.readers.columns import left_out
-from mipfs.readers.raw import Column, Preparing
+from mipfs.readers.raw import Column, RecipeInUse
 from mipfs.readers.table_chunks import batches_of
 
 
@@ -48,9 +48,9 @@ class Survey:
     filled: tuple[Filled, ...] = ()
 
     @property
-    def reading(self) -> Preparing:
+    def reading(self) -> RecipeInUse:
         """How a piece of the table is read."""
-        return Preparing(self.recipe)
+        return RecipeInUse(self.recipe)
 
     def fill(
         self, names: Sequence[str], columns: Sequence[Column], roles: Sequence[str], path: Path
@@ -60,7 +60,7 @@ class Survey:
             return list(names), list(columns)
         adds = {one.name for one in self.filled if _adds(one)}
         impute = {one.name: LEVEL if one.name in adds else MEDIAN for one in self.filled}
-        whole = Preparing(Recipe(impute=impute), {one.name: one.value for one in self.filled}, ())
+        whole = RecipeInUse(Recipe(impute=impute), {one.name: one.value for one in self.filled}, ())
         of_roles = {name: column for name, column in zip(names, columns, strict=True) if name in roles}
         others = [(n, c) for n, c in zip(names, columns, strict=True) if n not in roles]
         found, contents, _ = whole.fill([n for n, _ in others], [c for _, c in others], path)
@@ -77,7 +77,7 @@ def _adds(one: Filled) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ConversionRequest:
     """What is asked of a conversion.
 
     Attributes
@@ -100,9 +100,9 @@ class Asked:
 @contextmanager
 def _pieces(source: Path, kind: str, label: Any, recipe: Recipe) -> Iterator[Any]:
     """The table once more from its beginning."""
-    with chunks.unpacked(source) as (stream, _), warnings.catch_warnings():
+    with chunks.unpack_file(source) as (stream, _), warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # the conversion itself says them
-        yield batches_of(kind, source, stream, label, 0, Preparing(recipe))
+        yield batches_of(kind, source, stream, label, 0, RecipeInUse(recipe))
 
 
 def survey(source: Path, kind: str, label: Any, recipe: Recipe, room: int, roles: Sequence[str]) -> Survey:
@@ -129,7 +129,7 @@ def survey(source: Path, kind: str, label: Any, recipe: Recipe, room: int, roles
         raise UsageError(f"{what}: {source.name} is no table of named columns; CSV and Parquet are prepared")
     if not recipe.impute:
         return Survey(recipe)
-    seen, n = _counted(source, kind, label, recipe, roles)
+    seen, n = _count_values(source, kind, label, recipe, roles)
     mixed = [name for name, one in seen.items() if one.words and one.numbers]
     if mixed:
         message = f"column {mixed[0]!r} holds numbers in one part of the file, and words in another"
@@ -152,7 +152,9 @@ def survey(source: Path, kind: str, label: Any, recipe: Recipe, room: int, roles
     return Survey(recipe, tuple(filled))
 
 
-def _counted(source: Path, kind: str, label: Any, recipe: Recipe, roles: Sequence[str]) -> tuple[dict[str, _Seen], int]:
+def _count_values(
+    source: Path, kind: str, label: Any, recipe: Recipe, roles: Sequence[str]
+) -> tuple[dict[str, _Seen], int]:
     """Of every column with a recipe for missing values the words, how many numbers, and where it is missing."""
     seen = dict[str, _Seen]()
     n = 0

@@ -15,7 +15,7 @@ from mipfs.plumbing.arrays import Integers
 _PARTS = ("columns", "rows", "values")
 
 
-class Buffer:
+class EntryBuffer:
     """Entries of rows that come one after the other.
 
     Parameters
@@ -65,7 +65,7 @@ class Buffer:
         self.size = 0
 
 
-class Runs:
+class SortedRuns:
     """The runs of a folder.
 
     Parameters

@@ -20,20 +20,20 @@ from typing import IO, Annotated, Any, Literal
 import numpy as np
 
 from mipfs.convert.finish import finish
-from mipfs.convert.kept import Grown, load_state, save_state
-from mipfs.convert.prepared import Asked, survey
-from mipfs.convert.spill import Buffer
+from mipfs.convert.kept import GrowingFile, load_state, save_state
+from mipfs.convert.prepared import ConversionRequest, survey
+from mipfs.convert.spill import EntryBuffer
 from mipfs.data.checks import memory as of_machine
 from mipfs.data.recipe import Recipe
 from mipfs.errors import DataError, LabelError, UsageError
-from mipfs.plumbing.declared import Within, declared, shown
+from mipfs.plumbing.declared import NumberRange, check_arguments, show_value
 from mipfs.readers import PREPARED, chunks
 from mipfs.readers.beside import read_names
 from mipfs.readers.chunks import Chunk
 from mipfs.readers.columns import BAG, LABEL, WEIGHT
 from mipfs.readers.files import MANIFEST, Width, format_of
 from mipfs.readers.memory_chunks import memory_chunks
-from mipfs.readers.sidecar import Sidecar
+from mipfs.readers.sidecar import DataDescription
 from mipfs.readers.svmlight import svmlight_chunks
 from mipfs.readers.table_chunks import table_chunks
 
@@ -45,14 +45,14 @@ MOST_MEGABYTES = 1 << 24
 Progress = Callable[[int, int], None]
 
 
-@declared
+@check_arguments
 def convert(
     data: str | Path,
     store: str | Path,
     *,
     dtype: Literal["float64", "float32"] = "float64",
-    block: Annotated[int, Within(1, MOST_MEGABYTES, of="megabytes")] = 32,
-    memory: Annotated[int, Within(LEAST_MEMORY, MOST_MEGABYTES, of="megabytes")] = 1024,
+    block: Annotated[int, NumberRange(1, MOST_MEGABYTES, of="megabytes")] = 32,
+    memory: Annotated[int, NumberRange(LEAST_MEMORY, MOST_MEGABYTES, of="megabytes")] = 1024,
     label: str | None = None,
     positive: str | float | bool | None = None,
     n_features: Width | None = None,
@@ -91,7 +91,9 @@ def convert(
     source = Path(data)
     place = Path(store)
     if not place.name or "\0" in str(place):
-        raise UsageError(f"{shown(str(store))} is no name of a folder that can be made; give one, such as data.store")
+        raise UsageError(
+            f"{show_value(str(store))} is no name of a folder that can be made; give one, such as data.store"
+        )
     if os.path.isdir(source):
         raise DataError("this is a folder", "give a data file", path=source)
     kind = format_of(source)
@@ -104,7 +106,7 @@ def convert(
         raise UsageError(f"{place}: exists already; remove it, or give another place")
     parts = {"drop": drop, "use": use, "impute": impute, "types": types, "missing": missing}
     with _alone(folder, place):
-        asked = _asked(source, kind, parts, words, label, memory * MB)
+        asked = _request_of(source, kind, parts, words, label, memory * MB)
         state = _read(source, kind, folder, dtype, memory, (label, positive, n_features), asked, progress or _silent)
         made = finish(source, folder, place, state, dtype, block * MB, asked, progress or _silent)
     # What was open until now: Windows removes no such file, and the folder that held it was left.
@@ -112,15 +114,15 @@ def convert(
     return made
 
 
-def _asked(
+def _request_of(
     source: Path, kind: str, given: Mapping[str, Any], words: Sequence[str] | None, label: str | None, room: int
-) -> Asked:
+) -> ConversionRequest:
     """What is asked for, and what the .toml says where nothing is."""
-    sidecar = Sidecar.beside(source)
+    sidecar = DataDescription.beside(source)
     recipe = Recipe.of(**{name: sidecar.recipe[name] if value is None else value for name, value in given.items()})
     column = label if label is not None else sidecar.label or ("y" if kind == "npz" else LABEL)
     found = survey(source, kind, column, recipe, room, (column, BAG, WEIGHT))
-    return Asked(found, tuple(sidecar.words if words is None else words), column)
+    return ConversionRequest(found, tuple(sidecar.words if words is None else words), column)
 
 
 def _silent(done: int, total: int) -> None:
@@ -160,15 +162,15 @@ def _read(
     dtype: str,
     memory: int,
     options: tuple[Any, ...],
-    asked: Asked,
+    asked: ConversionRequest,
     progress: Progress,
 ) -> dict[str, Any]:
     """The first pass: runs in `folder`, and what is known of the samples."""
     label, positive, n_features = options
-    sidecar = Sidecar.beside(source)
+    sidecar = DataDescription.beside(source)
     given = _names(sidecar, kind, source)
     n_features = _features(given, kind, n_features, source)
-    with chunks.unpacked(source) as (stream, hashed):
+    with chunks.unpack_file(source) as (stream, hashed):
         size = os.path.getsize(source)
         about = [str(source.resolve()), size, os.stat(source).st_mtime_ns, dtype, label, positive, n_features]
         about += [asked.survey.recipe.document(), [*asked.words]] if asked.survey.recipe or asked.words else []
@@ -195,8 +197,8 @@ def _read(
         if state["stage"] != "reading":
             return state
         found = _chunks(kind, source, stream, asked, n_features, state["position"])
-        samples = Samples(folder, source, state)
-        buffer = Buffer(min(memory * MB, of_machine()), dtype)
+        samples = SampleFiles(folder, source, state)
+        buffer = EntryBuffer(min(memory * MB, of_machine()), dtype)
         for chunk in found:
             values = _narrow(chunk, dtype, source)
             buffer.add(chunk.columns, samples.take(chunk), values)
@@ -222,7 +224,7 @@ def _read(
         return state
 
 
-def _names(sidecar: Sidecar, kind: str, source: Path) -> Sequence[str] | None:
+def _names(sidecar: DataDescription, kind: str, source: Path) -> Sequence[str] | None:
     """The names of the features that stand beside the data: those of the .toml, else the lines of ``names.txt``."""
     if sidecar.names is not None or kind not in ("svmlight", "npz"):
         return sidecar.names
@@ -244,7 +246,12 @@ def _features(given: Sequence[str] | None, kind: str, n_features: int | None, so
 
 
 def _chunks(
-    kind: str, source: Path, stream: IO[bytes], asked: Asked, n_features: int | None, position: dict[str, Any] | None
+    kind: str,
+    source: Path,
+    stream: IO[bytes],
+    asked: ConversionRequest,
+    n_features: int | None,
+    position: dict[str, Any] | None,
 ) -> Iterator[Chunk]:
     if kind == "svmlight":
         return svmlight_chunks(source, stream, n_features, position)
@@ -269,7 +276,7 @@ def _narrow(chunk: Chunk, dtype: str, source: Path) -> Any:
     return values
 
 
-def _settle(folder: Path, buffer: Buffer, samples: Samples, state: dict[str, Any]) -> None:
+def _settle(folder: Path, buffer: EntryBuffer, samples: SampleFiles, state: dict[str, Any]) -> None:
     """Write a run, and say so."""
     buffer.write(folder / "spill", state["runs"])
     samples.settle()
@@ -277,7 +284,7 @@ def _settle(folder: Path, buffer: Buffer, samples: Samples, state: dict[str, Any
     save_state(folder, state)
 
 
-class Samples:
+class SampleFiles:
     """Labels, bags and weights of the samples, in files that grow."""
 
     def __init__(self, folder: Path, source: Path, state: dict[str, Any]) -> None:
@@ -286,7 +293,7 @@ class Samples:
         self.rows = int(state["rows"])
         self.nnz = int(state["nnz"])
         kinds = (("codes", "i1"), ("bags", "<i8"), ("weights", "<f8"))
-        self._files = {name: Grown(folder / f"{name}.bin", kind, self.rows) for name, kind in kinds}
+        self._files = {name: GrowingFile(folder / f"{name}.bin", kind, self.rows) for name, kind in kinds}
         self._labels = list(state["labels"])
         self._first = list(state["first"])
 
@@ -316,7 +323,7 @@ class Samples:
 
     def _check_labels(self, row: int) -> None:
         if len(self._labels) > 2:
-            *others, third = map(_shown, self._labels)
+            *others, third = map(_show_value, self._labels)
             where = f" in row {row + 1}" if self._first[-1] is None else ""
             raise LabelError(
                 f"more than two labels: {third}{where} after {' and '.join(others)}",
@@ -326,7 +333,7 @@ class Samples:
             )
         if len({type(value) for value in self._labels}) > 1:
             raise LabelError(
-                f"the labels are numbers and words: {' and '.join(map(_shown, self._labels))}",
+                f"the labels are numbers and words: {' and '.join(map(_show_value, self._labels))}",
                 "write both alike",
                 path=self.source,
                 line=self._first[-1],
@@ -343,6 +350,6 @@ class Samples:
             file.close()
 
 
-def _shown(value: Any) -> str:
+def _show_value(value: Any) -> str:
     whole = isinstance(value, float) and value == int(value) and abs(value) < 2**53
     return repr(int(value) if whole else value)

@@ -40,7 +40,7 @@ def of_many(given: Any, instances: Sequence[Instance]) -> dict[str, float]:
     return dict(zip(map(str, labels), in_order(given, labels), strict=True))
 
 
-def weighted(instances: Sequence[Instance], weights: Mapping[str, float]) -> list[Instance]:
+def weigh_classes(instances: Sequence[Instance], weights: Mapping[str, float]) -> list[Instance]:
     """The data of every class against the rest, where a sample weighs in each what its own class does (`of_many`)."""
     if not weights:
         return [replace(one, class_weight=None) for one in instances]
@@ -62,12 +62,12 @@ def with_bounds(instances: Sequence[Instance], given: Any, *more: Any, on_top: b
     Raises
     ------
     UsageError
-        See `mipfs.data.bounds.settled`.
+        See `mipfs.data.bounds.settle_bounds`.
     """
     first = instances[0]
     labels = [one.labels.positive for one in instances]
     names = bounds.by_class(first.index, labels)
-    checked = bounds.both(*(bounds.settled(one, names, first.like, first.groups) for one in (given, *more)))
+    checked = bounds.both(*(bounds.settle_bounds(one, names, first.like, first.groups) for one in (given, *more)))
     own = [bounds.of_class(checked, first.index, label) for label in labels]
     kept = [one.weight_bounds if on_top else {} for one in instances]
     return [

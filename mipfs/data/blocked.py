@@ -56,7 +56,7 @@ class Statistics:
     norm: Array
 
 
-class Part(ABC):
+class ColumnPart(ABC):
     """Some columns of a matrix, start … stop − 1, where they lie. A subclass says how to get at them.
 
     Parameters
@@ -105,7 +105,7 @@ class Part(ABC):
         found = self.values
         return matrix.full_columns(found.indptr, self.n) if isinstance(found, Csc) else np.arange(self.width)
 
-    def gathered(self, local: Integers) -> Any:
+    def gather(self, local: Integers) -> Any:
         """The columns `local` (k,) of the part in float64: a csc_array or an (n, k) array in Fortran order."""
         found = self.values
         if not isinstance(found, Csc):
@@ -127,7 +127,7 @@ class Part(ABC):
         return _csc(np.asarray(found.data, dtype=float), found.indices, found.indptr, self.n)
 
 
-class Held(Part):
+class MemoryPart(ColumnPart):
     """A part in memory.
 
     Parameters
@@ -164,24 +164,24 @@ class Held(Part):
         return self._known[1]
 
 
-class Rescaled(Part):
+class Rescaled(ColumnPart):
     """A dense part on another scale, which is made whenever its values are asked for.
 
     Parameters
     ----------
     part : Part, dense
     kind : {"standard", "unit"}
-    weights : (n,) ndarray or None, as of `matrix.scaled`
+    weights : (n,) ndarray or None, as of `matrix.scale_columns`
     """
 
-    def __init__(self, part: Part, kind: str, weights: Array | None = None) -> None:
+    def __init__(self, part: ColumnPart, kind: str, weights: Array | None = None) -> None:
         super().__init__(part.start, part.stop, part.n)
         self.part, self.kind, self.weights = part, kind, weights
 
     @property
     def values(self) -> Csc | Floats:
         """The scaled values."""
-        return cast(Array, matrix.scaled(self.part.whole(), self.kind, self.weights)[0])
+        return cast(Array, matrix.scale_columns(self.part.whole(), self.kind, self.weights)[0])
 
     @property
     def sums(self) -> npt.NDArray[np.float32]:
@@ -194,7 +194,7 @@ class Rescaled(Part):
         return summary(self.values, self.n)[1]
 
 
-class Blocked(matrix.ByColumns, matrix.Elsewhere):
+class Blocked(matrix.ByColumns, matrix.StoredMatrix):
     """An (n, p) matrix of float64 in parts: X[:, ids], X'v, Xw and means can be asked, and the parts themselves.
 
     Parameters
@@ -204,19 +204,19 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
     nnz : stored numbers
     sha256 : `mipfs.data.matrix.digest` of the values as they are stored
     scaling : {"none", "standard", "unit"}
-        Columns are scaled when they are asked for, as `matrix.scaled` does it.
+        Columns are scaled when they are asked for, as `matrix.scale_columns` does it.
     is_sparse : bool, optional
         What the parts are, where it is known without a look at them.
     largest : float
         At least every |x_ij| as it is stored, where it is known.
     rules : int, of scaling (`mipfs.data.rules`)
-    weights : (n,) ndarray or None, as of `matrix.scaled`
+    weights : (n,) ndarray or None, as of `matrix.scale_columns`
     """
 
     def __init__(
         self,
         n: int,
-        parts: Sequence[Part],
+        parts: Sequence[ColumnPart],
         nnz: int,
         sha256: str,
         scaling: str = "none",
@@ -241,7 +241,7 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
         return {**self.__dict__, "_kept": OrderedDict(), "_bytes": 0}
 
     def scaled(self, kind: str, weights: Array | None = None) -> tuple[Blocked, Array, Array, Array]:
-        """The matrix scaled in another way, with center, shift and scale (p,) as `matrix.scaled` has them."""
+        """The matrix scaled in another way, with center, shift and scale (p,) as `matrix.scale_columns` has them."""
         if kind == "none":
             p = self.shape[1]
             zero, one = np.broadcast_to(0.0, (p,)), np.broadcast_to(1.0, (p,))
@@ -273,13 +273,13 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
         """The columns without implicit zeros."""
         return np.concatenate([part.start + part.full for part in self.parts])
 
-    def divisor(self, part: Part) -> Array | None:
+    def divisor(self, part: ColumnPart) -> Array | None:
         """What the stored values of a sparse part are divided by, (w,); None where they are as they stand."""
         if self.scaling == "none" or not self.is_sparse:
             return None
         return self.moments(part)[1] if self.scaling == "standard" else part.statistics.norm
 
-    def moments(self, part: Part) -> tuple[Array, Array]:
+    def moments(self, part: ColumnPart) -> tuple[Array, Array]:
         """Shift and scale of the columns of a part under "standard", (w,) each: known, or by a pass over it, once."""
         if self.weights is None:
             return part.statistics.shift, part.statistics.spread
@@ -288,13 +288,13 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
             self._weighed[part.start] = (
                 matrix.moments_csc(whole, "standard", self.weights)
                 if self.is_sparse
-                else matrix.scaled(whole, "standard", self.weights)[2:]
+                else matrix.scale_columns(whole, "standard", self.weights)[2:]
             )
         return self._weighed[part.start]
 
-    def piece(self, part: Part) -> Any:
+    def piece(self, part: ColumnPart) -> Any:
         """All columns of a part, scaled: csc_array or array in Fortran order."""
-        return self._scaled(part, part.whole(), slice(None))
+        return self._scale_columns(part, part.whole(), slice(None))
 
     def pieces(self) -> Iterator[tuple[int, Any]]:
         """Every part: the position of its first column, and its columns."""
@@ -307,9 +307,9 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
             raise UsageError("data in blocks of columns is read by columns; take rows before `mipfs convert`")
         p = self.shape[1]
         ids = np.arange(*columns.indices(p)) if isinstance(columns, slice) else np.asarray(columns, dtype=np.int64)
-        return self._gathered(np.where(ids < 0, ids + p, ids))
+        return self._gather(np.where(ids < 0, ids + p, ids))
 
-    def _gathered(self, ids: Integers) -> Any:
+    def _gather(self, ids: Integers) -> Any:
         """The columns `ids`, each from the kept ones or from its part."""
         found: dict[int, Any] = {j: self._kept[j] for j in ids.tolist() if j in self._kept}
         missing = np.array(sorted({*ids.tolist()} - found.keys()), dtype=np.int64)
@@ -317,7 +317,7 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
         for k in np.unique(owner).tolist():
             part, inside = self.parts[k], missing[owner == k]
             local = inside - part.start
-            values = self._scaled(part, part.gathered(local), local)
+            values = self._scale_columns(part, part.gather(local), local)
             for t, j in enumerate(inside.tolist()):
                 found[j] = values[:, [t]]
                 self._keep(j, found[j])
@@ -339,18 +339,18 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
             _, old = self._kept.popitem(last=False)
             self._bytes -= old.data.nbytes + old.indices.nbytes if self.is_sparse else old.nbytes
 
-    def _scaled(self, part: Part, values: Any, local: Any) -> Any:
+    def _scale_columns(self, part: ColumnPart, values: Any, local: Any) -> Any:
         """The columns `local` of a part, scaled."""
         if self.scaling == "none":
             return values
         if not self.is_sparse:
-            return matrix.scaled(values, self.scaling, self.weights)[0]
+            return matrix.scale_columns(values, self.scaling, self.weights)[0]
         divisor = self.divisor(part)
         assert divisor is not None
         if self.scaling == "unit" or self.rules == FIRST_RULES:
             values.data = values.data / np.repeat(divisor[local], np.diff(values.indptr))
             return values
-        return matrix.placed(values, self.moments(part)[0][local], divisor[local])[0]
+        return matrix.place_columns(values, self.moments(part)[0][local], divisor[local])[0]
 
     def as_stored(self, ids: Integers) -> Any:
         """The columns `ids`, not scaled."""
@@ -397,7 +397,7 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
             small, stays = scale[at] < matrix.SMALLEST, (scale[at] == 1.0) & (shift[at] == 0.0)
             stays &= (part.sums > 0) & (part.statistics.squares == 0.0)  # values whose squares underflow
             local = np.flatnonzero(stays)
-            small[local[matrix.is_lost(part.gathered(local), kind)]] = True
+            small[local[matrix.is_lost(part.gather(local), kind)]] = True
             if small.any():
                 return int(part.start + small.argmax())
         return None
@@ -411,7 +411,7 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
             used = np.flatnonzero(w[part.start : part.stop])
             if used.size:
                 whole = used.size == part.width
-                values = self.piece(part) if whole else self._scaled(part, part.gathered(used), used)
+                values = self.piece(part) if whole else self._scale_columns(part, part.gather(used), used)
                 total += values @ w[part.start + used]
         return total
 
@@ -423,15 +423,17 @@ def only_read(values: Any) -> Any:
     return values
 
 
-def held(X: Any, width: int) -> Blocked:
+def split_in_memory(X: Any, width: int) -> Blocked:
     """A matrix in memory as blocks of `width` columns: for tests, and for workers that hold theirs."""
-    parts = [Held(start, X[:, start : start + width]) for start in range(0, X.shape[1], width)]
+    parts = [MemoryPart(start, X[:, start : start + width]) for start in range(0, X.shape[1], width)]
     nnz = int(X.nnz) if sparse.issparse(X) else X.size
     return Blocked(X.shape[0], parts, nnz, matrix.digest(X))
 
 
 def summary(values: Csc | Floats, n: int) -> tuple[npt.NDArray[np.float32], Statistics]:
-    """Σ|x| and the statistics of the columns of a part; shift and scale are those of `matrix.scaled`, to the bit."""
+    """Σ|x| and the statistics of the columns of a part; shift and scale are those of `matrix.scale_columns`, to the
+    bit.
+    """
     from mipfs.kernels.statistics import column_statistics
 
     if isinstance(values, Csc):
@@ -447,15 +449,15 @@ def summary(values: Csc | Floats, n: int) -> tuple[npt.NDArray[np.float32], Stat
         X = np.asfortranarray(values, dtype=float)
         one, found = np.abs(X).sum(axis=0), np.empty((4, X.shape[1]))
         found[0] = np.einsum("ij,ij->j", X, X)
-        found[1:3] = matrix.scaled(X, "standard")[2:]
-        found[3] = matrix.scaled(X, "unit")[3]
+        found[1:3] = matrix.scale_columns(X, "standard")[2:]
+        found[3] = matrix.scale_columns(X, "unit")[3]
     with np.errstate(over="ignore", under="ignore"):
         sums = (one * (1.0 + 1e-6)).astype(np.float32)
     least = np.finfo(np.float32).tiny  # what is positive stays so
     return np.where(one > 0, np.maximum(sums, least), np.float32(0.0)), Statistics(*found)
 
 
-def split(counts: Integers, most: int) -> list[tuple[int, int]]:
+def split_ranges(counts: Integers, most: int) -> list[tuple[int, int]]:
     """Ranges of columns of at most `most` numbers each, at least one column."""
     ends = np.cumsum(counts)
     cuts, start = [0], 0

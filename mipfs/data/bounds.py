@@ -23,7 +23,7 @@ INTERCEPTS = ("intercept", "(intercept)", "bias", "b", "intercept_")
 """What users call the intercept, which has no bounds."""
 
 
-def settled(
+def settle_bounds(
     given: Any,
     index: Mapping[str, int],
     unknown: Callable[[str], str],
@@ -161,12 +161,12 @@ def of_box(names: Sequence[str], box: Any) -> WeightBounds:
     return dict.fromkeys(names, (-float(box), float(box)))
 
 
-def written(bounds: Mapping[str, tuple[float, float]]) -> dict[str, list[float | None]]:
+def bounds_document(bounds: Mapping[str, tuple[float, float]]) -> dict[str, list[float | None]]:
     """Bounds as JSON has them: null for no end."""
     return {name: [end if math.isfinite(end) else None for end in ends] for name, ends in bounds.items()}
 
 
-def clipped(names: Sequence[str], weights: Any, bounds: Mapping[str, tuple[float, float]]) -> Any:
+def clip_weights(names: Sequence[str], weights: Any, bounds: Mapping[str, tuple[float, float]]) -> Any:
     """Weights (k,) on the user's scale between their bounds."""
     if not bounds:
         return weights

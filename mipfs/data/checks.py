@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mipfs.data.names import Numbered
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array
-from mipfs.plumbing.declared import shown
+from mipfs.plumbing.declared import show_value
 
 
 def as_float(value: Any, name: str) -> float:
@@ -21,7 +21,7 @@ def as_float(value: Any, name: str) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise UsageError(f"{name} = {shown(value)} is beyond floating point; give a smaller number") from None
+        raise UsageError(f"{name} = {show_value(value)} is beyond floating point; give a smaller number") from None
 
 
 def as_numbers(value: Any, name: str) -> Array:
@@ -32,10 +32,10 @@ def as_numbers(value: Any, name: str) -> Array:
             return given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         pass
-    raise UsageError(f"{name} = {shown(value)} must be a number, or one for each")
+    raise UsageError(f"{name} = {show_value(value)} must be a number, or one for each")
 
 
-def unmasked(values: Any, what: str, path: str | None = None) -> None:
+def refuse_masked(values: Any, what: str, path: str | None = None) -> None:
     """Refuse an array that masks values as missing: NumPy would compute with what stands beneath the mask.
 
     Raises
@@ -56,7 +56,7 @@ def as_array(X: Any, path: str | None = None) -> npt.NDArray[Any]:
     DataError
         A value is masked, or rows differ in length.
     """
-    unmasked(X, "X", path)
+    refuse_masked(X, "X", path)
     try:
         return np.asarray(X)
     except ValueError:
@@ -73,7 +73,7 @@ def label(value: Any) -> None:
     plain = value.item() if isinstance(value, np.generic) and value.dtype.kind in "biufU" else value
     if not isinstance(plain, (str, int, float)) or (isinstance(plain, float) and not math.isfinite(plain)):
         raise DataError(
-            f"a label is {shown(value)}, of type {type(value).__name__}",
+            f"a label is {show_value(value)}, of type {type(value).__name__}",
             "give text, numbers or booleans, such as y.astype(str)",
         )
 
@@ -113,7 +113,7 @@ def feature_names(given: Sequence[str] | None, p: int, path: str | None) -> Sequ
 
 def signs(y: npt.ArrayLike, n: int, training: bool, path: str | None) -> Array:
     """The labels as an (n,) array of -1 and +1, of both classes when `training`; otherwise NaN will do too."""
-    unmasked(y, "y", path)
+    refuse_masked(y, "y", path)
     try:
         mapped = isinstance(y, np.ndarray) and y.dtype == np.float64 and not y.flags.writeable
         found = np.asarray(y) if mapped else np.array(y, dtype=np.float64)
@@ -140,7 +140,7 @@ def sample_weights(given: npt.ArrayLike | None, n: int, path: str | None) -> Arr
     """The weights as an (n,) array of positive numbers; ones where none are given."""
     if given is None:
         return np.ones(n)
-    unmasked(given, "sample_weight", path)
+    refuse_masked(given, "sample_weight", path)
     try:
         weights = np.array(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -11,7 +11,7 @@ import numpy as np
 
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array
-from mipfs.plumbing.declared import shown
+from mipfs.plumbing.declared import show_value
 
 BALANCED = "balanced"
 ClassWeight = Mapping[Any, float] | str
@@ -30,11 +30,13 @@ def checked_weights(given: Any) -> ClassWeight | None:
     if isinstance(given, str) and given == BALANCED:
         return BALANCED
     if not isinstance(given, Mapping):
-        raise UsageError(f"class_weight = {shown(given)}: give 'balanced', or weights of labels, such as {{'bad': 5}}")
+        raise UsageError(
+            f"class_weight = {show_value(given)}: give 'balanced', or weights of labels, such as {{'bad': 5}}"
+        )
     for label, weight in given.items():
         number = isinstance(weight, (int, float, np.number)) and not isinstance(weight, bool)
         if not number or not 0 < weight <= sys.float_info.max:  # a whole number may be beyond
-            raise UsageError(f"class_weight of {label!r} is {shown(weight)}; it must be a finite number > 0")
+            raise UsageError(f"class_weight of {label!r} is {show_value(weight)}; it must be a finite number > 0")
     return {label: float(weight) for label, weight in given.items()}
 
 
@@ -87,15 +89,15 @@ def in_order(given: Mapping[Any, float], labels: Sequence[Any]) -> list[float]:
     for label, weight in given.items():
         place = next((k for k, own in enumerate(labels) if _same(own, label)), None)
         if place is None:
-            known = " and ".join(filter(None, [", ".join(map(_shown, labels[:-1])), _shown(labels[-1])]))
+            known = " and ".join(filter(None, [", ".join(map(_show_label, labels[:-1])), _show_label(labels[-1])]))
             raise UsageError(f"class_weight names {label!r}, which is no label: these are {known}")
         if place in found:
-            raise UsageError(f"class_weight names the label {_shown(labels[place])} twice; give it one weight")
+            raise UsageError(f"class_weight names the label {_show_label(labels[place])} twice; give it one weight")
         found[place] = weight
     return [found.get(k, 1.0) for k in range(len(labels))]
 
 
-class Weighted:
+class ClassWeighted:
     """What a problem has of class weights: it has `data`, and `class_weight` as it was given."""
 
     data: Any
@@ -137,5 +139,5 @@ def _same(own: Any, asked: Any) -> bool:
         return str(own) == str(asked)
 
 
-def _shown(label: Any) -> str:
+def _show_label(label: Any) -> str:
     return repr(label.item() if isinstance(label, np.generic) else label)

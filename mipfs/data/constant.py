@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.data.instance import Instance
-from mipfs.data.names import Defaulted
+from mipfs.data.names import DefaultedValues
 from mipfs.errors import UsageError
 
 CONSTANT = "(intercept)"
@@ -28,11 +28,11 @@ def with_constant(data: Instance, value: float) -> Instance:
     """
     made = _MADE.setdefault(data, {})
     if value not in made:
-        made[value] = _made(data, value)
+        made[value] = _add_constant(data, value)
     return made[value]
 
 
-def _made(data: Instance, value: float) -> Instance:
+def _add_constant(data: Instance, value: float) -> Instance:
     if CONSTANT in data.index:
         raise UsageError(f"a feature is called {CONSTANT!r}; give it another name")
     block = data.block()
@@ -54,4 +54,4 @@ def _made(data: Instance, value: float) -> Instance:
         constant=value,
         bare_sha256=data.sha256,
     )
-    return replace(wide, cost=Defaulted(wide.index, getattr(data.cost, "given", data.cost)))
+    return replace(wide, cost=DefaultedValues(wide.index, getattr(data.cost, "given", data.cost)))

@@ -16,21 +16,21 @@ from scipy import sparse
 from mipfs.data import checks, matrix, unit
 from mipfs.data.block import Block
 from mipfs.data.blocked import Blocked
-from mipfs.data.bounds import settled as bounds_of
+from mipfs.data.bounds import settle_bounds as bounds_of
 from mipfs.data.classes import ClassWeight, of_classes
 from mipfs.data.frames import as_frame, names_of
-from mipfs.data.names import Defaulted, NumberedIndex, Unstored
+from mipfs.data.names import DefaultedValues, NumberedIndex, Unstored
 from mipfs.data.over_weights import WeightRow
-from mipfs.data.over_weights import settled as rows_over
+from mipfs.data.over_weights import settle_rows as rows_over
 from mipfs.data.recipe import MISSING_LEVEL, Prepared
 from mipfs.data.rules import FIRST_RULES, RULES, STATED_RULES, WEIGHED_RULES, scaling_of
 from mipfs.data.split import Split
 from mipfs.data.table_reading import TableReading
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array
-from mipfs.plumbing.declared import check_fields, checked, declared
+from mipfs.plumbing.declared import check_arguments, check_fields, check_value
 from mipfs.plumbing.digest import digest
-from mipfs.plumbing.registry import meant
+from mipfs.plumbing.registry import suggest_name
 
 Scaling = Literal["none", "standard", "unit"]
 SCALINGS: tuple[Scaling, ...] = ("none", "standard", "unit")
@@ -265,12 +265,12 @@ class Instance:
         elif rules == FIRST_RULES:
             X, center, shift, scale = matrix.first_scaled(self.unscaled, self.scaling)
         else:
-            X, center, shift, scale = matrix.scaled(self.unscaled, self.scaling, counts)
+            X, center, shift, scale = matrix.scale_columns(self.unscaled, self.scaling, counts)
         return replace(self, X=X, center=center, shift=shift, scale=scale, rules=rules)
 
     def with_scaling(self, shift: Array, scale: Array) -> Instance:
         """Sparse data by another shift and scale (p,), which differ from its own by the rounding of sums."""
-        X, center = matrix.placed(self.unscaled, shift, scale)
+        X, center = matrix.place_columns(self.unscaled, shift, scale)
         return replace(self, X=X, center=center, shift=shift, scale=scale)
 
     def only(self, ids: npt.NDArray[np.int64]) -> Instance:
@@ -306,7 +306,7 @@ class Instance:
         features are left out.
         """
         found = Instance.from_arrays(
-            self.refilled(rows).X[rows],
+            self.refill(rows).X[rows],
             self.y[rows],
             feature_names=self.feature_names,
             scale=self.scaling,
@@ -335,7 +335,7 @@ class Instance:
         found = (row.on(self, samples, scale) for row in rows)
         return moved, tuple(row for row in found if row.coefficients)
 
-    def refilled(self, rows: npt.NDArray[np.int64]) -> Instance:
+    def refill(self, rows: npt.NDArray[np.int64]) -> Instance:
         """The data with missing values of a raw table filled in by what the samples `rows` alone say; same scale."""
         if self.prepared is None:
             return self
@@ -344,7 +344,7 @@ class Instance:
                 f"{self.source or 'the data'}: missing values of a column store are filled in for good, and folds fill "
                 "them in anew; give the raw table, or leave the folds out"
             )
-        X = self.prepared.refilled(self.X, self.index, rows)
+        X = self.prepared.refill(self.X, self.index, rows)
         return self if X is self.X else replace(self, X=X, values_sha256="", unscaled=None)
 
     @cached_property
@@ -362,7 +362,7 @@ class Instance:
         return np.array([self.index[name] for name in names], dtype=np.int64)
 
     @classmethod
-    @declared
+    @check_arguments
     def from_arrays(
         cls,
         X: Any,
@@ -423,8 +423,8 @@ class Instance:
         weights = np.broadcast_to(1.0, (n,)) if none else checks.sample_weights(sample_weight, n, path)
         bag = _bags(bags, n, path)
         own = matrix.uneven(weights if counts is None else checks.sample_weights(counts, n, path))
-        values, center, shift, divisor = matrix.scaled(X, scale, own if rules >= WEIGHED_RULES else None)
-        most = None if isinstance(values, matrix.Elsewhere) else matrix.largest(values)
+        values, center, shift, divisor = matrix.scale_columns(X, scale, own if rules >= WEIGHED_RULES else None)
+        most = None if isinstance(values, matrix.StoredMatrix) else matrix.largest(values)
         if training:
             _check_largest(values, most, names, path)
             _check_smallest(matrix.too_small(X, scale, shift, divisor), names, path)
@@ -439,7 +439,7 @@ class Instance:
             sample_weight=weights,
             cost=_numbers("cost", cost),
             penalty=_numbers("penalty", penalty),
-            groups={name: checked(f"group {name!r}", one, tuple[str, ...]) for name, one in (groups or {}).items()},
+            groups={name: check_value(f"group {name!r}", one, tuple[str, ...]) for name, one in (groups or {}).items()},
             rows=tuple(rows),
             select=select or SelectDefaults(),
             bags=bag,
@@ -465,7 +465,9 @@ class Instance:
                     raise DataError(f"{what} of {name!r} is {number:g}", "give a finite number >= 0", path=path)
         bounds = bounds_of(weight_bounds or {}, instance.index, instance.like)
         over = rows_over(weight_rows, instance.index, instance.like)
-        found = replace(instance, cost=Defaulted(instance.index, instance.cost), weight_bounds=bounds, weight_rows=over)
+        found = replace(
+            instance, cost=DefaultedValues(instance.index, instance.cost), weight_bounds=bounds, weight_rows=over
+        )
         if most is not None:
             found.__dict__["largest"] = most  # as the property has it, without another pass
         return found
@@ -498,7 +500,7 @@ class Instance:
             scale[-1] = 1.0
         return replace(
             self,
-            X=unit.moved(self.X, -exponent),
+            X=unit.scale_by_power(self.X, -exponent),
             center=np.ldexp(self.center, -exponent),
             scale=scale,
             penalty={name: unit.times(one, 2 * exponent) for name, one in self.penalty.items()},
@@ -528,7 +530,7 @@ class Instance:
         stated = json.dumps([list(self.X.shape), names, *constant], ensure_ascii=False).encode()
         values = (self.values_sha256 or matrix.digest(self.X)).encode()
         bags = [] if self.bags is None else [self.bags]
-        prepared = [] if self.prepared is None else self.prepared.digested()
+        prepared = [] if self.prepared is None else self.prepared.digest_parts()
         return digest([stated, values, self.y, self.sample_weight, *bags, *prepared])
 
 
@@ -562,7 +564,7 @@ def _bags(bags: npt.ArrayLike | None, n: int, path: str | None) -> npt.NDArray[n
 
 
 def _numbers(what: str, given: Mapping[str, float] | None) -> dict[str, float]:
-    return {name: checked(f"{what} of {name!r}", number, float) for name, number in (given or {}).items()}
+    return {name: check_value(f"{what} of {name!r}", number, float) for name, number in (given or {}).items()}
 
 
 def nearest(name: str, names: Sequence[str]) -> str:
@@ -577,4 +579,4 @@ def nearest(name: str, names: Sequence[str]) -> str:
                 f"{own[0]!r} is the one feature of the column {column!r}, 1 where its word is {word!r}: name that one, "
                 "and where a sign or a bound of the other word is meant the opposite one"
             )
-    return meant(name, some, f"features are called like {names[0]!r}" if names else "there are none")
+    return suggest_name(name, some, f"features are called like {names[0]!r}" if names else "there are none")

@@ -20,7 +20,7 @@ NUMBERS_PER_BLOCK = 1 << 18
 """Numbers that are held at a time: they fit into the cache."""
 
 
-def combined(X: Any, weights: Array) -> Array:
+def combine_columns(X: Any, weights: Array) -> Array:
     """Σ_j w_j x_ij of every row, (n,), in the order of the columns.
 
     Parameters

@@ -33,7 +33,7 @@ _PLAIN = 1000
 """Powers of two up to this exponent, and their inverses, are ordinary floats."""
 
 
-class Elsewhere(ABC):
+class StoredMatrix(ABC):
     """A matrix that is not in memory; it was checked when it was written.
 
     Attributes
@@ -45,7 +45,7 @@ class Elsewhere(ABC):
 
     @abstractmethod
     def scaled(self, kind: str, weights: Array | None = None) -> tuple[Any, Array, Array, Array]:
-        """What `scaled` returns."""
+        """What `scale_columns` returns."""
 
     @abstractmethod
     def too_large(self) -> int | None:
@@ -112,7 +112,7 @@ def as_matrix(X: Any, *, path: str | None = None) -> Any:
     DataError
         Not a matrix of real numbers, no rows or columns, NaN or infinity, a masked value.
     """
-    if isinstance(X, Elsewhere):
+    if isinstance(X, StoredMatrix):
         return X
     real = "give real numbers" + ("; mipfs.read(frame, label=...) reads words" if hasattr(X, "columns") else "")
     if not sparse.issparse(X):
@@ -156,7 +156,7 @@ def uneven(weights: Array) -> Array | None:
     return np.asarray(np.ldexp(weights, -int(np.frexp(weights.max())[1])))
 
 
-def scaled(X: Any, kind: str, weights: Array | None = None) -> tuple[Any, Array, Array, Array]:
+def scale_columns(X: Any, kind: str, weights: Array | None = None) -> tuple[Any, Array, Array, Array]:
     """Scale the columns.
 
     Parameters
@@ -171,12 +171,12 @@ def scaled(X: Any, kind: str, weights: Array | None = None) -> tuple[Any, Array,
 
     Returns
     -------
-    scaled : (n, p) matrix of the same kind; `placed` says what a CSC matrix holds
-    center : (p,), column j stands for ``scaled[:, j] - center[j]``; zero where no entry is an implicit zero
+    scaled : (n, p) matrix of the same kind; `place_columns` says what a CSC matrix holds
+    center : (p,), column j stands for ``scale_columns[:, j] - center[j]``; zero where no entry is an implicit zero
     shift, scale : (p,), user's value = scaled value * scale + shift
     """
     p = X.shape[1]
-    if isinstance(X, Elsewhere):
+    if isinstance(X, StoredMatrix):
         return X.scaled(kind, weights)
     if kind == "none":
         zero, one = np.broadcast_to(0.0, (p,)), np.broadcast_to(1.0, (p,))  # these cost no memory
@@ -214,7 +214,7 @@ def standing(x: Array, shift: Array | float, scale: Array | float) -> Array:
 
 def digest(X: Any) -> str:
     """SHA-256 of the non-zeros, column by column: the same for a matrix however it is stored."""
-    if isinstance(X, Elsewhere):
+    if isinstance(X, StoredMatrix):
         return X.sha256
     found = Digest(X.shape)
     found.add(X)
@@ -317,7 +317,7 @@ def too_large(X: Any, most: float | None = None) -> int | None:
 
     `most` is `largest` of it where that is known.
     """
-    if isinstance(X, Elsewhere):
+    if isinstance(X, StoredMatrix):
         return X.too_large()
     if (largest(X) if most is None else most) <= LARGEST:
         return None
@@ -335,11 +335,12 @@ def too_small(X: Any, kind: str, shift: Array, scale: Array) -> int | None:
     Parameters
     ----------
     X : the matrix before it was scaled
-    kind, shift, scale : how it was, as `scaled` has it: such a column stays as it is, or has a scale below `SMALLEST`
+    kind, shift, scale : how it was, as `scale_columns` has it: such a column stays as it is, or has a scale below
+    `SMALLEST`
     """
     if kind == "none":
         return None
-    if isinstance(X, Elsewhere):
+    if isinstance(X, StoredMatrix):
         return X.too_small(kind, shift, scale)
     small = scale < SMALLEST
     stays = np.flatnonzero((scale == 1.0) & (shift == 0.0))
@@ -363,7 +364,7 @@ def _spread(squares: Array, total: float, kind: str) -> Array:
     return np.sqrt(squares / total if kind == "standard" else squares)
 
 
-def _kept(low: Array, high: Array, scale: Array, kind: str) -> npt.NDArray[np.bool_]:
+def _find_unscaled(low: Array, high: Array, scale: Array, kind: str) -> npt.NDArray[np.bool_]:
     """The columns that stay as they are."""
     return np.asarray(_constant(low, high, kind) | ~(scale >= _TINY) | ~np.isfinite(scale))
 
@@ -381,7 +382,7 @@ def _scaled_dense(X: Array, kind: str, weights: Array | None) -> tuple[Array, Ar
 def moments(X: Array, kind: str, weights: Array | None = None) -> tuple[Array, Array]:
     """Shift and scale of the columns of an array in Fortran order, of samples by their weights (`uneven`)."""
     if weights is not None and kind == "standard":
-        return _weighed(X, weights)
+        return _weighted_moments(X, weights)
     n = X.shape[0]
     low, high = X.min(axis=0), X.max(axis=0)
     # A power of two brings every column into [-1, 1]: exact, and no square over- or underflows.
@@ -393,13 +394,13 @@ def moments(X: Array, kind: str, weights: Array | None = None) -> tuple[Array, A
         z -= rest
         mean += rest
     spread = _spread(np.square(z).sum(axis=0), n, kind)
-    with np.errstate(over="ignore"):  # an infinite scale is refused by `_kept`
+    with np.errstate(over="ignore"):  # an infinite scale is refused by `_find_unscaled`
         shift, scale = np.ldexp(mean, exponent), np.ldexp(spread, exponent)
-    kept = _kept(low, high, scale, kind)
+    kept = _find_unscaled(low, high, scale, kind)
     return np.where(kept, 0.0, shift), np.where(kept, 1.0, scale)
 
 
-def _weighed(X: Array, weights: Array) -> tuple[Array, Array]:
+def _weighted_moments(X: Array, weights: Array) -> tuple[Array, Array]:
     """`moments` under "standard": Σ w_i x_ij/W and √(Σ w_i (x_ij − shift_j)²/W), W = Σ w_i."""
     low, high = X.min(axis=0), X.max(axis=0)
     exponent = np.frexp(np.maximum(-low, high))[1]
@@ -412,7 +413,7 @@ def _weighed(X: Array, weights: Array) -> tuple[Array, Array]:
     spread = _spread((by_row * np.square(z)).sum(axis=0), total, "standard")
     with np.errstate(over="ignore"):
         shift, scale = np.ldexp(mean, exponent), np.ldexp(spread, exponent)
-    kept = _kept(low, high, scale, "standard")
+    kept = _find_unscaled(low, high, scale, "standard")
     return np.where(kept, 0.0, shift), np.where(kept, 1.0, scale)
 
 
@@ -426,7 +427,7 @@ def _scaled_csc(X: sparse.csc_array, kind: str, weights: Array | None) -> tuple[
     """
     shift, scale = moments_csc(X, kind, weights)
     center = center_of(full_columns(X.indptr, X.shape[0]), shift, scale)
-    return _placed(X, center, shift, scale), center, shift, scale
+    return _place_centred(X, center, shift, scale), center, shift, scale
 
 
 def moments_csc(X: sparse.csc_array, kind: str, weights: Array | None = None) -> tuple[Array, Array]:
@@ -466,26 +467,26 @@ def _weighed_csc(X: sparse.csc_array, weights: Array) -> tuple[Array, Array, Arr
     squares = np.bincount(columns, own * np.square(z - mean[columns]), p) / total + zeros * np.square(mean)
     with np.errstate(over="ignore", invalid="ignore"):
         shift, scale = np.ldexp(mean, exponent), np.ldexp(np.sqrt(np.maximum(squares, 0.0)), exponent)
-    kept = _kept(low, high, scale, "standard")
+    kept = _find_unscaled(low, high, scale, "standard")
     return np.where(kept, 0.0, shift), np.where(kept, 1.0, scale), zeros
 
 
 def first_scaled(X: sparse.csc_array, kind: str) -> tuple[sparse.csc_array, Array, Array, Array]:
-    """`scaled` of sparse columns by the first rules (`mipfs.data.rules`): divided, and centred implicitly."""
+    """`scale_columns` of sparse columns by the first rules (`mipfs.data.rules`): divided, and centred implicitly."""
     columns = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
     center, shift, scale = _moments_csc(X, columns, kind)
     out = sparse.csc_array((standing(X.data, 0.0, scale[columns]), X.indices, X.indptr), shape=X.shape)
     return out, center, shift, scale
 
 
-def placed(X: sparse.csc_array, shift: Array, scale: Array) -> tuple[sparse.csc_array, Array]:
+def place_columns(X: sparse.csc_array, shift: Array, scale: Array) -> tuple[sparse.csc_array, Array]:
     """Sparse columns on a given scale, as they are stored, fl(fl(fl(x − shift)/scale) + center), and their center.
 
     Implicit zeros stand for fl(fl(0 − shift)/scale), which is −center, exactly. A column without any has the center 0,
     and nothing is rounded off.
     """
     center = center_of(full_columns(X.indptr, X.shape[0]), shift, scale)
-    return _placed(X, center, shift, scale), center
+    return _place_centred(X, center, shift, scale), center
 
 
 def remainders(X: sparse.csc_array, Z: sparse.csc_array, center: Array, shift: Array, scale: Array) -> sparse.csc_array:
@@ -493,7 +494,7 @@ def remainders(X: sparse.csc_array, Z: sparse.csc_array, center: Array, shift: A
 
     Parameters
     ----------
-    X, Z : columns as the user has them, and as `placed` makes them
+    X, Z : columns as the user has them, and as `place_columns` makes them
     """
     columns = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
     off = center[columns]
@@ -514,8 +515,8 @@ def center_of(full: Integers, shift: Array, scale: Array) -> Array:
     return np.asarray(center)
 
 
-def _placed(X: sparse.csc_array, center: Array, shift: Array, scale: Array) -> sparse.csc_array:
-    """`placed`, with the center."""
+def _place_centred(X: sparse.csc_array, center: Array, shift: Array, scale: Array) -> sparse.csc_array:
+    """`place_columns`, with the center."""
     moved = bool(np.any(shift))
     counts = np.diff(X.indptr)
     values = standing(X.data, np.repeat(shift, counts) if moved else 0.0, np.repeat(scale, counts))
@@ -545,9 +546,9 @@ def _moments_csc(X: sparse.csc_array, columns: Integers, kind: str) -> tuple[Arr
         z -= np.repeat(mean, stored)
         squares = np.square(z, out=z)
     spread = _spread(np.bincount(columns, squares, p) + (n - stored) * np.square(mean), n, kind)
-    with np.errstate(over="ignore"):  # an infinite scale is refused by `_kept`
+    with np.errstate(over="ignore"):  # an infinite scale is refused by `_find_unscaled`
         shift, scale = np.ldexp(mean, exponent), np.ldexp(spread, exponent)
-    kept = _kept(low, high, scale, kind)
+    kept = _find_unscaled(low, high, scale, kind)
     center = np.where(kept, 0.0, mean / np.where(kept, 1.0, spread))
     return center, np.where(kept, 0.0, shift), np.where(kept, 1.0, scale)
 
@@ -572,7 +573,7 @@ def equal_rows(X: Any, y: Array) -> tuple[Integers, Integers]:
         return np.arange(n), np.arange(n)
     if sparse.issparse(X):
         own = np.zeros(n, dtype=np.int32)
-        found, _ = refined(X, own, by_label(y, own))
+        found, _ = refine_kinds(X, own, by_label(y, own))
         return found, own.astype(np.int64)
     keys = np.where(y > 0, np.uint64(1), np.uint64(2))
     hash_dense_rows(np.asarray(X, dtype=float).view(np.uint64), keys)
@@ -593,7 +594,7 @@ def by_label(y: Array, kind: npt.NDArray[np.int32]) -> Integers:
     return np.array([kind.size - others, others] if others else [kind.size])
 
 
-def refined(
+def refine_kinds(
     X: sparse.csc_array, kind: npt.NDArray[np.int32], sizes: Integers, most: int | None = None
 ) -> tuple[Integers, npt.NDArray[np.int32]]:
     """Split kinds of samples by their values in some columns.

@@ -91,7 +91,7 @@ class NumberedIndex(Mapping[str, int]):
         return len(self._names)
 
 
-class Defaulted(Mapping[str, float]):
+class DefaultedValues(Mapping[str, float]):
     """A value for each of some names: 0 where none was given.
 
     >>> costs = Defaulted(NumberedIndex(Numbered(2)), {"x2": 3.0})

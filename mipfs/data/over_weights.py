@@ -196,7 +196,7 @@ def power_above(weights: Iterable[float]) -> float:
     return math.ldexp(1.0, exponent - 1 if mantissa == 0.5 else exponent)
 
 
-def settled(given: Any, index: Mapping[str, int], unknown: Callable[[str], str]) -> tuple[WeightRow, ...]:
+def settle_rows(given: Any, index: Mapping[str, int], unknown: Callable[[str], str]) -> tuple[WeightRow, ...]:
     """Rows as they were given, checked; those that say nothing are left out.
 
     Parameters
@@ -262,17 +262,17 @@ def _number(value: Any, said: str, *, infinite: bool = False) -> float:
 
 
 def of_stated(params: Mapping[str, Any]) -> list[tuple[dict[str, float], float | None, float | None]]:
-    """The rows of the parameters of a result, as `settled` takes them."""
+    """The rows of the parameters of a result, as `settle_rows` takes them."""
     return [(one["coefficients"], one["lower"], one["upper"]) for one in params.get("weight_rows") or ()]
 
 
-def written(rows: Sequence[WeightRow], largest: float) -> list[dict[str, Any]]:
+def rows_document(rows: Sequence[WeightRow], largest: float) -> list[dict[str, Any]]:
     """Rows as JSON has them, with the allowance within which they hold."""
     return [one.written() | {"allowance": one.allowance(largest)} for one in rows]
 
 
 @dataclass(frozen=True, eq=False)
-class Ends:
+class RowEnds:
     """The ends of rows over the weights, on the scale of the data: d'w ≥ −o.
 
     A row is divided by the least power of two that none of its |a_j|/scale_j exceeds, which its multipliers are of.

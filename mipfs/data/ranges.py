@@ -14,7 +14,7 @@ from mipfs.data import unit
 from mipfs.data.checks import as_float, as_numbers
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array
-from mipfs.plumbing.declared import checked, shown
+from mipfs.plumbing.declared import check_value, show_value
 
 LEAST_C, LARGEST_C = 1e-100, 1e20
 """Range of every C_i and penalty, and of Σ C_i: below, squares underflow; HiGHS and SCIP take 1e20 for infinity."""
@@ -25,15 +25,15 @@ LARGEST_SUM = 1e300
 def check_M(M: Any, p: int, what: str) -> None:
     """Refuse an M that is no whole number from 0 to p."""
     if isinstance(M, bool) or not isinstance(M, (int, np.integer)):
-        raise UsageError(f"M = {shown(M)} must be an integer from 0 to {p}, the number of {what}")
+        raise UsageError(f"M = {show_value(M)} must be an integer from 0 to {p}, the number of {what}")
     if not 0 <= M <= p:
-        raise UsageError(f"M = {shown(M)} must lie between 0 and {p}, the number of {what}")
+        raise UsageError(f"M = {show_value(M)} must lie between 0 and {p}, the number of {what}")
 
 
 def positive(given: Any) -> Any:
     """C, which is a positive number."""
     if isinstance(given, bool) or not isinstance(given, (int, float, np.number)) or not 0 < given < math.inf:
-        raise UsageError(f"C = {shown(given)} must be a positive number")
+        raise UsageError(f"C = {show_value(given)} must be a positive number")
     return given
 
 
@@ -68,7 +68,7 @@ def exponent_of(given: Any, weights: Array, data: Any) -> int:
     found = unit.exponents(largest, C * Fraction(float(weights.min())), total, (LEAST_C, LARGEST_C))
     if not found or total > LARGEST_SUM:
         name = data.feature_names[unit.column_of_largest(data.X)]
-        most = unit.rounded(Fraction(LARGEST_C) * 4**unit.EDGE / Fraction(largest) ** 2)
+        most = unit.show_power_of_ten(Fraction(LARGEST_C) * 4**unit.EDGE / Fraction(largest) ** 2)
         raise UsageError(
             f"feature {name!r} has values up to {largest:g}, whose squares leave floating point, and C = {float(C):g} "
             f"with them: what counts is C times the square, so that ΣC_i may be {most} at most, and {LARGEST_SUM:g}; "
@@ -101,7 +101,7 @@ def penalties(
             raise UsageError(f"lambda has shape {values.shape}; it must be one number or {c.size} of them")
         c += values
     for ids, given in by_name:
-        c[ids] += [checked(f"lambda of {name!r}", value, float) for name, value in given.items()]
+        c[ids] += [check_value(f"lambda of {name!r}", value, float) for name, value in given.items()]
     check_penalties(c, names, exponent)
     return c
 

@@ -1,7 +1,7 @@
 """How a raw table was prepared: which columns were left out, what cells mean, and what stands for missing values.
 
 The statistics that missing values are filled with are those of the rows at hand: a part of the data, such as the
-training part of a fold, has its own (`Prepared.refilled`), so that nothing of the other rows is in it.
+training part of a fold, has its own (`Prepared.refill`), so that nothing of the other rows is in it.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ class Prepared:
             "missing": {one.name: int(one.rows.size) for one in self.filled if one.rows.size},
         }
 
-    def digested(self) -> list[Any]:
+    def digest_parts(self) -> list[Any]:
         """What the digest of the data covers of it: the recipe, and which cells were missing."""
         found = [one for one in self.filled if one.rows.size]
         stated = json.dumps([self.recipe.document(), [[one.name, int(one.rows.size)] for one in found]], sort_keys=True)
@@ -251,7 +251,7 @@ class Prepared:
             self, filled=tuple(replace(one, rows=places) for one, places in zip(self.filled, missing, strict=True))
         )
 
-    def refilled(self, X: Any, index: Mapping[str, int], fit: Integers) -> Any:
+    def refill(self, X: Any, index: Mapping[str, int], fit: Integers) -> Any:
         """The columns (n, p), with every missing value filled by what the rows `fit` alone say; not in place."""
         changed = [one for one in self.filled if one.rows.size and one.is_fitted]
         if not changed:

@@ -31,7 +31,7 @@ def features_among(selected: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in selected if name != INTERCEPT)
 
 
-def stacked(instances: Sequence[Instance], intercept: bool = True) -> Instance:
+def stack_instances(instances: Sequence[Instance], intercept: bool = True) -> Instance:
     """The data of all problems as one.
 
     Parameters
@@ -84,7 +84,7 @@ def stacked(instances: Sequence[Instance], intercept: bool = True) -> Instance:
         source=first.source,
         rules=first.rules,
     )
-    return replace(found, rows=first.rows, select=_selected(first.select, intercept))
+    return replace(found, rows=first.rows, select=_stack_select(first.select, intercept))
 
 
 def stacked_bounds(one: Instance) -> WeightBounds:
@@ -95,12 +95,12 @@ def stacked_bounds(one: Instance) -> WeightBounds:
     found = {}
     for name, ends in one.weight_bounds.items():
         scale = float(one.scale[one.index[name]])
-        low, high = (_moved(end, scale) for end in ends)
+        low, high = (_move_end(end, scale) for end in ends)
         found[column_of(name, one.labels.positive)] = low, high
     return found
 
 
-def _moved(end: float, scale: float) -> float:
+def _move_end(end: float, scale: float) -> float:
     moved = end * scale
     while abs(moved / scale) > abs(end):
         moved = math.nextafter(moved, 0.0)
@@ -118,7 +118,7 @@ def bounds_of(stack: Mapping[str, Any], one: Instance) -> dict[str, tuple[Any, A
     return found
 
 
-def _selected(select: SelectDefaults, intercept: bool) -> SelectDefaults:
+def _stack_select(select: SelectDefaults, intercept: bool) -> SelectDefaults:
     """What the data asks of a selection, with the group of the intercepts, which is always in it and counts as one."""
     if not intercept:
         return select
@@ -126,7 +126,9 @@ def _selected(select: SelectDefaults, intercept: bool) -> SelectDefaults:
     return replace(select, M=M, forced_in=(*select.forced_in, INTERCEPT))
 
 
-def unstacked(instances: Sequence[Instance], weights: Mapping[str, float]) -> list[tuple[dict[str, float], float]]:
+def unstack_weights(
+    instances: Sequence[Instance], weights: Mapping[str, float]
+) -> list[tuple[dict[str, float], float]]:
     """For every class its weights by feature, and its intercept, on the user's scale, of the weights of the stack."""
     found = []
     for one in instances:
@@ -142,7 +144,7 @@ def unstacked(instances: Sequence[Instance], weights: Mapping[str, float]) -> li
     return found
 
 
-def scattered(weights: Mapping[str, float], instance: Instance) -> Array:
+def scatter_weights(weights: Mapping[str, float], instance: Instance) -> Array:
     """Weights by name as (p,)."""
     found = np.zeros(instance.n_features)
     for name, value in weights.items():

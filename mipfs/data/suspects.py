@@ -79,11 +79,11 @@ def warn_of_suspects(instances: Sequence[Instance], where: str, stacklevel: int 
     apart = {j: first.labels.positive for j in found.separating} if len(instances) > 1 else {}
     for one in instances[1:]:
         apart |= {j: one.labels.positive for j in suspects(one, only_separating=True).separating}
-    for text in _said(found, first, apart):
+    for text in _describe_suspects(found, first, apart):
         warnings.warn(f"{where}: {text}", SuspectWarning, stacklevel=stacklevel)
 
 
-def _said(found: Suspects, data: Instance, apart: dict[int, Any]) -> Iterator[str]:
+def _describe_suspects(found: Suspects, data: Instance, apart: dict[int, Any]) -> Iterator[str]:
     """One text for every kind that was found; `apart`: of several classes, the class that a column separates."""
     names = data.feature_names
     columns = {f"{name}={word}": name for name, words in data.words.items() for word in words}
@@ -149,7 +149,9 @@ def suspects(data: Instance, only_separating: bool = False) -> Suspects:
         found.constant = np.union1d(found.constant, np.flatnonzero(np.diff(values.indptr) == 0)).astype(int).tolist()
     if keys:
         found.copies = _copies(values, np.concatenate(keys), np.concatenate(ids))
-    found.rows, found.pair = _repeated(values, rows + _mixed(above.astype(np.uint64) + np.uint64(1)), data.y)
+    found.rows, found.pair = _find_repeated(
+        values, rows + _hash_numbers(above.astype(np.uint64) + np.uint64(1)), data.y
+    )
     return found
 
 
@@ -158,7 +160,7 @@ def _log_ways(n: int, k: Any) -> Any:
     return gammaln(n + 1) - gammaln(np.add(k, 1)) - gammaln(np.subtract(n, k) + 1)
 
 
-def _mixed(numbers: Hashes) -> Hashes:
+def _hash_numbers(numbers: Hashes) -> Hashes:
     """A hash of each whole number (splitmix64), odd."""
     z = numbers * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -193,8 +195,8 @@ class _Dense:
     def hash_rows(self, rows: Hashes) -> Hashes:
         """The hashes of the columns; what they add to those of the rows is added."""
         bits = _bits(self.values)
-        rows += (bits * _mixed(self.ids.astype(np.uint64))).sum(axis=1)
-        return np.asarray(_mixed(np.arange(rows.size, dtype=np.uint64)) @ bits)
+        rows += (bits * _hash_numbers(self.ids.astype(np.uint64))).sum(axis=1)
+        return np.asarray(_hash_numbers(np.arange(rows.size, dtype=np.uint64)) @ bits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,8 +232,8 @@ class _Sparse:
         """The hashes of the columns; what they add to those of the rows is added."""
         bits = _bits(self.data)
         counts = np.diff(np.append(self.starts, self.data.size))
-        np.add.at(rows, self.rows, bits * np.repeat(_mixed(self.ids.astype(np.uint64)), counts))
-        return np.asarray(np.add.reduceat(bits * _mixed(self.rows.astype(np.uint64)), self.starts))
+        np.add.at(rows, self.rows, bits * np.repeat(_hash_numbers(self.ids.astype(np.uint64)), counts))
+        return np.asarray(np.add.reduceat(bits * _hash_numbers(self.rows.astype(np.uint64)), self.starts))
 
 
 def _parts(values: Any, above: npt.NDArray[np.bool_]) -> Iterator[_Dense | _Sparse]:
@@ -274,7 +276,7 @@ def _by_chance(column: Array, p: int) -> bool:
     return True
 
 
-def _repeated(values: Any, keys: Hashes, y: Array) -> tuple[int, tuple[int, int]]:
+def _find_repeated(values: Any, keys: Hashes, y: Array) -> tuple[int, tuple[int, int]]:
     """How many rows stand there before with their label, and two of them; none where chance makes such rows.
 
     Chance does not where a row has a value that no row but its copies has, as measured numbers are.

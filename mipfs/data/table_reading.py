@@ -9,7 +9,7 @@ from mipfs.data.rules import FIRST_RULES
 
 
 @dataclass(frozen=True)
-class Apart:
+class WordsColumn:
     """Why the rules leave a column of words out: its different words, and the type of cells that these look like."""
 
     words: int
@@ -30,7 +30,7 @@ class TableReading:
 
     kept: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
-    apart: Mapping[str, Apart] = field(default_factory=dict)
+    apart: Mapping[str, WordsColumn] = field(default_factory=dict)
     is_raw: bool = True
 
     def follows(self, kept: Collection[str], used: Collection[str]) -> list[str]:

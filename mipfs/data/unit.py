@@ -63,13 +63,13 @@ def times(value: float, exponent: int) -> float:
     return float(np.ldexp(value, exponent))
 
 
-def rounded(value: Fraction) -> str:
+def show_power_of_ten(value: Fraction) -> str:
     """A positive number for a message, which may be beyond floating point: its power of ten."""
     digits = (value.numerator.bit_length() - value.denominator.bit_length()) * math.log10(2.0)
     return f"1e{math.floor(digits)}"
 
 
-def moved(X: Any, exponent: int) -> Any:
+def scale_by_power(X: Any, exponent: int) -> Any:
     """X·2^exponent, of a dense or a sparse matrix."""
     if not sparse.issparse(X):
         return np.asfortranarray(np.ldexp(X, exponent))

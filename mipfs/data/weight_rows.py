@@ -20,7 +20,7 @@ from mipfs.data.frames import as_frame
 from mipfs.data.instance import Instance
 from mipfs.data.over_weights import Parity, ParityRow
 from mipfs.errors import UsageError
-from mipfs.plumbing.declared import checked, shown
+from mipfs.plumbing.declared import check_value, show_value
 
 Rows = list[Any]
 """Coefficients by name, and the two ends, infinite where there is none."""
@@ -94,9 +94,9 @@ def parity(data: Instance, by: Any, within: float) -> Rows:
     UsageError
         Not one value for every sample, one group alone, more than 20, or a number that is none.
     """
-    data = checked("data", data, Instance)
+    data = check_value("data", data, Instance)
     if not isinstance(within, (int, float)) or isinstance(within, bool) or not 0.0 <= within < math.inf:
-        raise UsageError(f"within = {shown(within)} must be a number >= 0, a difference of scores")
+        raise UsageError(f"within = {show_value(within)} must be a number >= 0, a difference of scores")
     groups = np.asarray(as_frame(by)).ravel()
     if groups.shape != (data.n_samples,):
         raise UsageError(f"by has {groups.size} values, for {data.n_samples} samples; give the group of every sample")
@@ -116,8 +116,8 @@ def parity(data: Instance, by: Any, within: float) -> Rows:
 def _distinct(names: Sequence[str], least: int) -> list[str]:
     """Names, each once."""
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise UsageError(f"names = {shown(names)} must be a list of features")
+        raise UsageError(f"names = {show_value(names)} must be a list of features")
     held = list(names)
     if len(set(held)) < len(held) or len(held) < least:
-        raise UsageError(f"names = {shown(names)} must be {least} features or more, each once")
+        raise UsageError(f"names = {show_value(names)} must be {least} features or more, each once")
     return held

@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from mipfs.capability import Capability, check
 from mipfs.drivers import last
-from mipfs.drivers.default import default_driver, options_of, unchanged
+from mipfs.drivers.default import default_driver, options_of, refuse_changes
 from mipfs.drivers.session import Session
 from mipfs.errors import StartWarning, UsageError
 from mipfs.formulation.program import Formulation
 from mipfs.plumbing.cluster import check_client
-from mipfs.plumbing.declared import Seed, Within, declared
-from mipfs.plumbing.registry import meant, module_of
+from mipfs.plumbing.declared import NumberRange, Seed, check_arguments
+from mipfs.plumbing.registry import module_of, suggest_name
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Result
-from mipfs.result.state import State
+from mipfs.result.state import RunState
 from mipfs.run.checkpoint import EVERY, Keeper
 from mipfs.run.run import Observer, settings_of
 from mipfs.settings import DriverSettings
-from mipfs.widened import widened
+from mipfs.widened import widen_problem
 
 if TYPE_CHECKING:
     from mipfs.formulation.own_program import Evaluation
@@ -65,7 +65,7 @@ def going_on() -> list[str]:
     return [name for name, one in capabilities().items() if one.goes_on]
 
 
-@declared
+@check_arguments
 def solve(
     model: Any,
     driver: str | None = None,
@@ -77,8 +77,8 @@ def solve(
     verbose: bool = False,
     seed: Seed = 0,
     checkpoint: str | Path | bool | Keeper | None = None,
-    checkpoint_every: Annotated[float, Within(above=0, of="seconds", finite=False)] = EVERY,
-    resume: State | str | Path | None = None,
+    checkpoint_every: Annotated[float, NumberRange(above=0, of="seconds", finite=False)] = EVERY,
+    resume: RunState | str | Path | None = None,
     warm: Result | str | Path | bool | None = None,
     settings: DriverSettings | None = None,
     **options: Any,
@@ -146,7 +146,7 @@ def solve(
             raise UsageError("start and warm_start both say where to begin; give one of them")
     asked: dict[str, Any] = {"callback": callback, "observers": observers, "verbose": verbose, "settings": settings}
     given: dict[str, Any] = {"keeper": keeper, "resume": resume, "warm_start": warm_start, "warm": warm}
-    with _opened(model, driver, options, seed=seed, **given, **asked) as session:
+    with _open_session(model, driver, options, seed=seed, **given, **asked) as session:
         result = session.finish()
     if warm is not False:
         last.keep(model, result)
@@ -162,7 +162,7 @@ def _keeper(checkpoint: str | Path | bool | Keeper | None, every: float) -> Keep
     return Keeper(None if checkpoint is True else checkpoint, every)
 
 
-@declared
+@check_arguments
 def start(
     model: Any,
     driver: str | None = None,
@@ -171,7 +171,7 @@ def start(
     observers: Iterable[Observer] = (),
     verbose: bool = False,
     seed: Seed = 0,
-    resume: State | str | Path | None = None,
+    resume: RunState | str | Path | None = None,
     settings: DriverSettings | None = None,
     **options: Any,
 ) -> Session:
@@ -206,15 +206,15 @@ def start(
     'OPTIMAL'
     """
     asked: dict[str, Any] = {"callback": callback, "observers": observers, "verbose": verbose, "settings": settings}
-    return _opened(model, driver, options, seed=seed, stepwise=True, resume=resume, **asked)
+    return _open_session(model, driver, options, seed=seed, stepwise=True, resume=resume, **asked)
 
 
-def _opened(
+def _open_session(
     model: Any,
     driver: str | None,
     options: dict[str, Any],
     *,
-    resume: State | str | Path | None,
+    resume: RunState | str | Path | None,
     seed: int,
     keeper: Keeper | None = None,
     stepwise: bool = False,
@@ -224,14 +224,14 @@ def _opened(
 ) -> Session:
     """The session of what was asked, once it is clear that the driver can carry it."""
     compiled = model if isinstance(model, Problem) else _compile(model)
-    problem = widened(compiled.in_unit)
+    problem = widen_problem(compiled.in_unit)
     name = default_driver(model, problem) if driver is None else driver
     module = get_driver(name)
     if "declare" in options and callable(options["declare"]):
-        options["declare"] = unchanged(options["declare"])
+        options["declare"] = refuse_changes(options["declare"])
     options = {**options_of(model, problem, name, options), **options}
     if warm_start:
-        options |= _begun(model, compiled, name, module)
+        options |= _start_option(model, compiled, name, module)
     checked = _options(module, name, options, seed)
     _check_settings(asked["settings"], name, checked)
     check(problem, "driver", name, module.CAPABILITY, capabilities)
@@ -242,28 +242,28 @@ def _opened(
     why_no_state = _why_no_state(problem, module, checked)
     if why_no_state and (keeper is not None or resume is not None):
         raise UsageError(why_no_state)
-    own = _evaluated(model, compiled)
-    state = State.load(resume) if isinstance(resume, (str, Path)) else resume
+    own = _make_evaluation(model, compiled)
+    state = RunState.load(resume) if isinstance(resume, (str, Path)) else resume
     if state is not None:
         state.check(problem, name)
     keeper = Keeper() if stepwise and not why_no_state else keeper
     kept: dict[str, Any] = {"keeper": keeper, "resume": state, "why_no_state": why_no_state}
     kept["warm"] = last.warm_for(model, compiled, problem, going_on(), name, warm, is_resumed=state is not None)
-    # What `widened` or `in_unit` made is no data of the user's, of which the result will be.
+    # What `widen_problem` or `in_unit` made is no data of the user's, of which the result will be.
     data = None if compiled.data.constant or compiled.data.exponent else compiled.atoms.raw
     return Session(model, problem, name, module, checked, own=own, data=data, **kept, **asked)
 
 
-def _evaluated(model: Any, problem: Problem) -> Evaluation | None:
+def _make_evaluation(model: Any, problem: Problem) -> Evaluation | None:
     """A program of a user's own beside its problem, at points that are drawn; None for any other model."""
     if not isinstance(model, Formulation) or model.cvxpy is None:
         return None
-    from mipfs.formulation.own_program import evaluated  # loads CVXPY
+    from mipfs.formulation.own_program import make_evaluation  # loads CVXPY
 
-    return evaluated(model, problem)
+    return make_evaluation(model, problem)
 
 
-def _begun(model: Any, problem: Problem, driver: str, module: ModuleType) -> dict[str, Any]:
+def _start_option(model: Any, problem: Problem, driver: str, module: ModuleType) -> dict[str, Any]:
     """The option of a driver that begins from the values of a model; none where they are no start."""
     from mipfs.formulation.start_values import support_of
 
@@ -302,6 +302,6 @@ def _options(module: ModuleType, driver: str, given: dict[str, Any], seed: int) 
             others = [other for other in DRIVERS if name in get_driver(other).Options.__dataclass_fields__]
             if others:
                 raise UsageError(f"driver {driver!r} has no option {name!r}, {', '.join(others)} have it; leave it out")
-            hint = meant(name, [*known, "verbose", "callback", "observers"], f"it has {', '.join(known)}")
+            hint = suggest_name(name, [*known, "verbose", "callback", "observers"], f"it has {', '.join(known)}")
             raise UsageError(f"driver {driver!r} has no option {name!r}; {hint}")
     return module.Options(**given, **({"seed": seed} if "seed" in known else {}))

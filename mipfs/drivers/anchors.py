@@ -18,19 +18,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.drivers.tree import Tree
-from mipfs.drivers.tree_proof import Node
+from mipfs.drivers.tree import SearchTree
+from mipfs.drivers.tree_proof import OpenNode
 from mipfs.drivers.waiting import words_of
-from mipfs.inner.boolean_node import Warm
+from mipfs.inner.boolean_node import WarmStart
 from mipfs.inner.completions import are_few, first_places
-from mipfs.inner.unit import Turn, Unit
+from mipfs.inner.unit import ColumnOrder, NodeUnit
 from mipfs.kernels.subtree import GIVEN_BACK
 from mipfs.kernels.units import BITS, FirstDuals, OpenNodes
 from mipfs.plumbing.arrays import Integers
 from mipfs.settings import CompletionSettings
 
 
-class Anchors:
+class UnitCutter:
     """Cuts the nodes of a tree that are enumerated into units of work.
 
     Parameters
@@ -38,7 +38,7 @@ class Anchors:
     tree : Tree
     """
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: SearchTree) -> None:
         run = tree.run
         self.tree = tree
         self.settings: CompletionSettings = run.settings.completions
@@ -46,7 +46,8 @@ class Anchors:
         self._first = first_places(run.problem)
         self._M = run.problem.M or 0
         if self.is_on:
-            _ = tree.relaxation.completions  # once, for all threads
+            # It is made here once, before threads ask for it.
+            _ = tree.relaxation.completions
 
     @property
     def has_one_place(self) -> bool:
@@ -70,8 +71,8 @@ class Anchors:
         none = relaxation.pricing.none
         whole, q = relaxation.rounded(np.zeros(tree.run.problem.data.n_samples))
         bound, *_ = relaxation.bound(whole, q, none, states, math.inf)
-        warm = Warm(np.zeros(states.size, dtype=np.float32), 0.0, 0.5)
-        tree.enter(Node(bound, place, tree.proof.add_dual(whole, q), states, warm, y=none.y))
+        warm = WarmStart(np.zeros(states.size, dtype=np.float32), 0.0, 0.5)
+        tree.enter(OpenNode(bound, place, tree.proof.add_dual(whole, q), states, warm, y=none.y))
 
     def level(self) -> float:
         """Up to which value all pairs are proven next, for a limit may leave no more than that; inf for none.
@@ -90,10 +91,11 @@ class Anchors:
         step = one.level * tree.cutoff
         if not 0.0 < step < math.inf:
             return math.inf
-        number = round(max(0.0, tree.run.bound) / step) + 1  # what is as good as a level is not proven anew
+        # What is as good as a level is not proven anew.
+        number = round(max(0.0, tree.run.bound) / step) + 1
         return number * step if number <= one.levels and number * one.level < 1.0 else math.inf
 
-    def units(self, nodes: OpenNodes, cutoff: float, most: float) -> tuple[list[Unit], OpenNodes]:
+    def units(self, nodes: OpenNodes, cutoff: float, most: float) -> tuple[list[NodeUnit], OpenNodes]:
         """The units of work of the nodes that are enumerated, and the others.
 
         Parameters
@@ -105,11 +107,12 @@ class Anchors:
         heads = nodes.heads
         if not self.is_on or not heads.size:
             return [], nodes
-        _ = self.tree.relaxation.completions  # of the columns that are alive now
+        # The enumerator is made of the columns that are alive now.
+        _ = self.tree.relaxation.completions
         places = self._M - heads["inside"]
         free = self._free(nodes)
         takes = self._takes(heads, places, free)
-        units, single = list[Unit](), np.flatnonzero(takes & (places == 1))
+        units, single = list[NodeUnit](), np.flatnonzero(takes & (places == 1))
         for group in self._together(free[single]):
             units.append(self._unit(nodes, single[group], cutoff))
         left = most - single.size
@@ -120,7 +123,7 @@ class Anchors:
             turns = self._turns(int(free[at]), int(heads["age"][at]), max(1.0, left))
             left -= turns[-1].end
             first = self._unit(nodes, np.array([at]), cutoff)
-            units += [Unit(first.nodes, first.duals, first.limits, first.prices, True, turn) for turn in turns]
+            units += [NodeUnit(first.nodes, first.duals, first.limits, first.prices, True, turn) for turn in turns]
         return units, nodes._replace(heads=heads[~takes])
 
     @property
@@ -146,7 +149,7 @@ class Anchors:
         work = np.cumsum(free * self.tree.run.problem.data.n_samples) // self.settings.block
         return [np.flatnonzero(work == one) for one in np.unique(work)]
 
-    def _turns(self, free: int, age: int, most: float) -> list[Turn]:
+    def _turns(self, free: int, age: int, most: float) -> list[ColumnOrder]:
         """The next columns of a node with two free places, as many together as are a unit.
 
         First one unit, which says how many columns there really are; then few, in which the best selections are.
@@ -155,13 +158,15 @@ class Anchors:
         candidates = np.cumsum(free - np.arange(count)) * self.tree.run.problem.data.n_samples
         units = 1 if age == 0 else self.settings.front if age == 1 else self.settings.units
         ends = np.append(np.flatnonzero(np.diff(candidates // self.settings.block)) + 1, count)[:units].tolist()
-        return [Turn(begin, end, begin == 0) for begin, end in zip([0, *ends], ends, strict=False)]
+        return [ColumnOrder(begin, end, begin == 0) for begin, end in zip([0, *ends], ends, strict=False)]
 
-    def _unit(self, nodes: OpenNodes, at: Integers, cutoff: float) -> Unit:
+    def _unit(self, nodes: OpenNodes, at: Integers, cutoff: float) -> NodeUnit:
         """A unit of some nodes; no dual vector is needed of those that earned their bounds."""
         own = compact(nodes._replace(heads=nodes.heads[at]), self._size)
         prices = np.zeros((at.size, self.tree.prices.rows))
-        return Unit(own, FirstDuals.none(), self.tree.limits(own.heads["bound"], cutoff), prices, is_enumerated=True)
+        return NodeUnit(
+            own, FirstDuals.none(), self.tree.limits(own.heads["bound"], cutoff), prices, is_enumerated=True
+        )
 
 
 def compact(nodes: OpenNodes, size: int) -> OpenNodes:

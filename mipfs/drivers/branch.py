@@ -27,19 +27,19 @@ import numpy as np
 from mipfs.capability import ATOMS, PAIRS, needs_ridge
 from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, growing, tree_state
-from mipfs.drivers.anchors import Anchors
-from mipfs.drivers.earlier import Earlier, apart, better, is_asked_for_more, own
-from mipfs.drivers.executor import Executor, Exploration, Part
-from mipfs.drivers.pacing import Search
+from mipfs.drivers.anchors import UnitCutter
+from mipfs.drivers.earlier import EarlierTree, apart, better, is_asked_for_more, own_arrays
+from mipfs.drivers.executor import Executor, Exploration, PendingUnit
+from mipfs.drivers.pacing import PacedSearch
 from mipfs.drivers.replanted import Replanting
-from mipfs.drivers.shelf import published
-from mipfs.drivers.tree import Tree
+from mipfs.drivers.shelf import load_published
+from mipfs.drivers.tree import SearchTree
 from mipfs.errors import UsageError
 from mipfs.formulation.program import check_size
 from mipfs.inner.batch import Batch
-from mipfs.inner.completions import Completions, are_few, first_places
+from mipfs.inner.completions import NodeEnumerator, are_few, first_places
 from mipfs.inner.rows_node import RowsRelaxation, relaxes
-from mipfs.inner.unit import Unit
+from mipfs.inner.unit import NodeUnit
 from mipfs.plumbing.arrays import Arrays
 from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Gigabytes, Names, Natural, Seconds
 from mipfs.pointers import Step
@@ -207,18 +207,18 @@ def _check_separate(problem: Problem, options: Options) -> None:
         raise UsageError("nodes = 'conic' knows no rows that are separated; leave it, or separate, out")
 
 
-def _tree(run: Run, supports: Supports, tol: float) -> Tree:
+def _tree(run: Run, supports: Supports, tol: float) -> SearchTree:
     """The tree with the node solver that was asked for, and that carries the problem."""
     if run.options.device is not None and run.options.relax != "array":
         raise UsageError("device says where arrays lie; it takes relax = 'array' beside it, or leave it out")
     if run.options.nodes == "conic":
         needs_ridge(run.problem, "nodes = 'conic'")
         check_size(run.problem.data, "CVXPY program")
-        return cast(Tree, published("conic tree").ConicTree(run, supports, tol))
-    return Tree(run, supports, tol)
+        return cast(SearchTree, load_published("conic tree").ConicTree(run, supports, tol))
+    return SearchTree(run, supports, tol)
 
 
-def _batch(run: Run, tree: Tree, out: Sequence[Part], enumerates: bool) -> int:
+def _batch(run: Run, tree: SearchTree, out: Sequence[PendingUnit], enumerates: bool) -> int:
     """How many nodes are handed out next, as the tree alone decides: a share of the open ones.
 
     Many in a large tree, so that there is work for many cores; those of least bound all the same. A limit of nodes
@@ -238,22 +238,23 @@ def _batch(run: Run, tree: Tree, out: Sequence[Part], enumerates: bool) -> int:
     return int(max(settings.batch, min(batch, left)))
 
 
-def _left(run: Run, tree: Tree, out: Sequence[Part]) -> float:
+def _count_nodes_left(run: Run, tree: SearchTree, out: Sequence[PendingUnit]) -> float:
     """How many nodes a limit of nodes leaves, those that are out taken off."""
     limit = run.options.iteration_limit
     return math.inf if limit is None else limit - tree.n_nodes - sum(part.unit.size for part in out)
 
 
 def _merge(
-    tree: Tree, exploration: Exploration, out: Sequence[Part], before: Callable[[], None] = lambda: None
+    tree: SearchTree, exploration: Exploration, out: Sequence[PendingUnit], before: Callable[[], None] = lambda: None
 ) -> None:
     """Take over, in order, what was found below some nodes; those that nobody came to are open as before."""
-    for part in out[-1:]:  # the last first: what is waited for once wakes this thread once
+    for part in out[-1:]:
+        # The last first: what is waited for once wakes this thread once.
         exploration.result(part)
     tree.merge([part.unit for part in out], [exploration.result(part) for part in out], before)
 
 
-def _report(run: Run, tree: Tree, bound: float, anchors: Anchors) -> None:
+def _report(run: Run, tree: SearchTree, bound: float, anchors: UnitCutter) -> None:
     """Take over the bound, and tell how far the tree is."""
     if anchors.is_on:
         run.count(enumerated=tree.enumerated, completions=tree.svms)
@@ -278,13 +279,13 @@ class BranchAndBound:
 
     run: Run
     supports: Supports
-    tree: Tree
-    earlier: Earlier | None
-    units: Sequence[Unit] = ()
+    tree: SearchTree
+    earlier: EarlierTree | None
+    units: Sequence[NodeUnit] = ()
 
     def __post_init__(self) -> None:
-        self.beside = Search(self.tree)
-        self.anchors = Anchors(self.tree)
+        self.beside = PacedSearch(self.tree)
+        self.anchors = UnitCutter(self.tree)
 
     def begin(self, is_new: bool) -> None:
         """Open the root, or go on where a state stood."""
@@ -292,10 +293,10 @@ class BranchAndBound:
         run.is_exact = is_new
         if not is_new:
             assert run.resume is not None
-            self._take_up(own(run.resume.arrays))
+            self._take_up(own_arrays(run.resume.arrays))
             run.closed = not self.tree.n_open and not self.units
             return
-        if run.warm is not None and run.warm.tree is not None and self._replanted(run.warm.tree):
+        if run.warm is not None and run.warm.tree is not None and self._replant(run.warm.tree):
             _report(run, self.tree, self.tree.bound, anchors)
             return
         self.beside.before_root(not anchors.has_one_place)
@@ -305,7 +306,7 @@ class BranchAndBound:
             self.tree.open_root()
         _report(run, self.tree, self.tree.bound, anchors)
 
-    def _replanted(self, old: OldTree) -> bool:
+    def _replant(self, old: OldTree) -> bool:
         """Go on where an earlier tree ends, if that promises less work than a new one."""
         one = Replanting(self.tree, old)
         is_used = one.plant()
@@ -313,7 +314,7 @@ class BranchAndBound:
         self.run.warm.used(one.leaves, one.open if is_used else None)
         return is_used
 
-    def step(self, exploration: Exploration, out: Sequence[Part]) -> Sequence[Part]:
+    def step(self, exploration: Exploration, out: Sequence[PendingUnit]) -> Sequence[PendingUnit]:
         """Hand out the nodes of least bound, take over those of the batch before, `out`; returns what is out then."""
         run, tree, beside = self.run, self.tree, self.beside
         if not out and (level := self.anchors.level()) < math.inf:
@@ -321,8 +322,9 @@ class BranchAndBound:
         batch = _batch(run, tree, out, self.anchors.is_on)
         popped = tree.pop(batch)
         tree.separate_at(popped)
-        enumerated, others = self.anchors.units(popped, tree.cutoff, _left(run, tree, out))
-        units = tree.units(others, tree.cutoff) + enumerated  # the longest first
+        enumerated, others = self.anchors.units(popped, tree.cutoff, _count_nodes_left(run, tree, out))
+        # The longest first.
+        units = tree.units(others, tree.cutoff) + enumerated
         searched = exploration.beside(beside.begin())
         handed = exploration.begin(units)
         _merge(tree, exploration, out, lambda: beside.collect(searched))
@@ -349,7 +351,7 @@ class BranchAndBound:
         if is_less:
             run.raise_bound(min(tree.bound, run.objective))
             arrays = tree_state.of_tree(tree)
-            self.earlier = better(self.earlier, Earlier(tree.bound, tree.finish(), arrays))
+            self.earlier = better(self.earlier, EarlierTree(tree.bound, tree.finish(), arrays))
             tree_state.risen(tree)
         else:
             tree.level, tree.above = math.inf, {}
@@ -366,13 +368,13 @@ class BranchAndBound:
         run.outcome.pool = self.supports.pool
         run.outcome.found = near_optimal_list(self.supports)
 
-    def saved(self, out: Sequence[Part] = ()) -> Arrays:
+    def saved(self, out: Sequence[PendingUnit] = ()) -> Arrays:
         """What a run needs to go on: its tree, the supports it has seen, and how far its search for others is."""
         supports = self.supports
         kept = {**supports.arrays(), **{f"sub_{name}": array for name, array in supports.subproblem.kept()().items()}}
         kept |= {f"cuts_{name}": array for name, array in proofs.saved_cuts(supports.pool).items()}
         taken = [part.unit for part in out]
-        return {**tree_state.saved(self.tree, self.earlier, taken), **kept, **self.beside.arrays()}
+        return {**tree_state.save_tree(self.tree, self.earlier, taken), **kept, **self.beside.arrays()}
 
     @restoring
     def _take_up(self, kept: Arrays) -> None:
@@ -382,7 +384,7 @@ class BranchAndBound:
         self.beside.take_up(kept)
 
 
-def _planted(run: Run, supports: Supports) -> BranchAndBound:
+def _plant_search(run: Run, supports: Supports) -> BranchAndBound:
     """The search with its root, or where a state stood."""
     make = partial(_tree, run, supports, max(1e-10, 0.02 * run.options.gap))
     tree, earlier, units = (None, None, ()) if run.resume is None else _gone_on(run, supports, make)
@@ -404,30 +406,32 @@ def _by_one_master(run: Run) -> Steps:
 
 @restoring
 def _gone_on(
-    run: Run, supports: Supports, make: Callable[[], Tree]
-) -> tuple[Tree | None, Earlier | None, Sequence[Unit]]:
+    run: Run, supports: Supports, make: Callable[[], SearchTree]
+) -> tuple[SearchTree | None, EarlierTree | None, Sequence[NodeUnit]]:
     """The tree that a run goes on with, None where it begins anew; an earlier one that proves more; its units."""
     assert run.resume is not None
     taken_up(run, run.resume)
 
-    def of(arrays: Arrays) -> Tree:
+    def of(arrays: Arrays) -> SearchTree:
         tree = make()
-        tree_state.restored(tree, arrays)
+        tree_state.restore_tree(tree, arrays)
         return tree
 
-    arrays = own(run.resume.arrays)
+    arrays = own_arrays(run.resume.arrays)
     supports.take_up(arrays)
     tree_state.check_kept(arrays, run.options.certificate)
-    earlier = Earlier.among(run.resume.arrays, lambda arrays: of(arrays).finish())
+    earlier = EarlierTree.among(run.resume.arrays, lambda arrays: of(arrays).finish())
     tree = of(arrays)
     if tree.above:
-        of(tree.above)  # it holds together
+        # A tree that was restored must hold together.
+        of(tree.above)
     bound = min(tree.bound, run.objective)
     run.raise_bound(max(bound, -math.inf if earlier is None else earlier.bound))
-    lacks_supports = run.wants_all and not arrays["tree_listed"]  # those of leaves that are done
+    # A state has no supports of leaves that are done.
+    lacks_supports = run.wants_all and not arrays["tree_listed"]
     if is_asked_for_more(tree.cutoff, tree.closed_at) or lacks_supports:
         of_tree = {name: array for name, array in arrays.items() if name.startswith(tree_state.NAMES)}
-        return None, better(earlier, Earlier(bound, tree.finish(), of_tree)), ()
+        return None, better(earlier, EarlierTree(bound, tree.finish(), of_tree)), ()
     return tree, earlier, tree_state.handed_out(tree, arrays)
 
 
@@ -465,7 +469,7 @@ def enumerated(problem: Problem) -> int:
 
 def completion_kernels(problem: Problem) -> Sequence[Step]:
     """The kernels of nodes that are closed by enumeration."""
-    return Completions(problem, np.arange(problem.atoms.count)).kernels()
+    return NodeEnumerator(problem, np.arange(problem.atoms.count)).kernels()
 
 
 def grows(problem: Problem, active: Sequence[str] | None) -> bool:
@@ -487,9 +491,9 @@ def _executor_of(options: Options) -> Executor | None:
     """Who explores in place of threads of this process, if anyone: the workers of a client, or what the user gave."""
     if options.client is None:
         return options.executor
-    from mipfs.drivers.workers import Workers
+    from mipfs.drivers.workers import DaskExecutor
 
-    return Workers(options.client)
+    return DaskExecutor(options.client)
 
 
 def search(run: Run) -> Steps:
@@ -503,14 +507,15 @@ def search(run: Run) -> Steps:
     supports = begun[0]
     if run.options.pool is not None:
         supports.pool = taken_over(run.options.pool, run.problem)
-    one = _planted(run, supports)
+    one = _plant_search(run, supports)
     yield one.saved
     with Exploration(one.tree, _executor_of(run.options)) as exploration:
-        out: Sequence[Part] = exploration.begin(one.units)
+        out: Sequence[PendingUnit] = exploration.begin(one.units)
         while run.stop() is None:
             out = one.step(exploration, out)
             yield partial(one.saved, out)
-        _merge(one.tree, exploration, out)  # as a whole, unless the run must stop: whatever the moment, one answer
+        # A unit is merged as a whole, unless the run must stop: whatever the moment, one answer.
+        _merge(one.tree, exploration, out)
         one.beside.round()
     run.raise_bound(min(one.tree.bound, run.objective))
     yield one.saved

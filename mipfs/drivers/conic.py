@@ -18,16 +18,16 @@ from mipfs.capability import BOXES, POINTWISE, Capability
 from mipfs.errors import UsageError
 from mipfs.formulation.program import Formulation, TooLargeError
 from mipfs.inner.subproblem import Subproblem, compile_for
-from mipfs.kernels.bound import added, gains, rounded_down
+from mipfs.kernels.bound import add_down, gains, rounded_down
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import Array, scattered
+from mipfs.plumbing.arrays import Array, scatter
 from mipfs.plumbing.declared import Declared, Gap, Natural, Seconds
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, Dual, cut_of_dual, feasible_dual
 from mipfs.result.result import StopReason
 from mipfs.run.heuristics import Supports
 from mipfs.run.proven import prove
-from mipfs.run.relaxed import relaxed
+from mipfs.run.relaxed import relaxed_entry
 from mipfs.run.run import Run, Steps
 from mipfs.settings import ConicSettings
 from mipfs.solvers.cones import Canonical
@@ -67,7 +67,8 @@ class Options(Declared):
 
 def prepare(problem: Problem) -> None:
     """Load CVXPY, and compile what a run calls besides Clarabel: the kernels of the subproblem."""
-    importlib.import_module("cvxpy")  # a second of its own, with which no run is charged
+    # Loading CVXPY takes a second, with which no run is charged.
+    importlib.import_module("cvxpy")
     compile_for(problem)
 
 
@@ -82,7 +83,8 @@ def run(run: Run) -> Steps:
     begin = subproblem.solve(first.astype(float), run.settings.refit_gap)
     supports.offer(first, begin)
     best: Earned = lower(problem, begin.cut), begin.cut
-    run.raise_bound(max(least, best[0]))  # α = 0 proves the least penalty
+    # α = 0 proves the least penalty.
+    run.raise_bound(max(least, best[0]))
     run.record()
     yield None
 
@@ -143,7 +145,7 @@ def _take_over(run: Run, declared: Formulation) -> Earned:
     proven = -np.inf
     best: Earned = -np.inf, None
     if dual is not None:
-        proven = earned(declared, dual)
+        proven = earned_bound(declared, dual)
         cut = cut_of_dual(problem, dual)
         best = (lower_over_hull if declared.hull else lower)(problem, cut), cut
         run.raise_bound(max(proven, best[0]))
@@ -151,9 +153,10 @@ def _take_over(run: Run, declared: Formulation) -> Earned:
         return best
     sigma = np.zeros(0) if declared.sigma is None else clean(declared.sigma.value)
     at = {int(g): float(sigma[g]) for g in np.flatnonzero(sigma)}
-    shown = _shown(run, at) if declared.sigma is not None else None
+    shown = _evaluate_sigma(run, at) if declared.sigma is not None else None
     close = shown is not None and run.upper - value <= run.options.gap * abs(value)
-    if not close:  # a program that is weaker than (P) at its own σ: its value is the solver's word
+    # A program that is weaker than (P) at its own σ: its value is the solver's word.
+    if not close:
         run.upper = np.inf
         shown = {"sigma": {problem.atoms.names[g]: part for g, part in at.items()}, "upper": problem.reported(value)}
     # Where the program is weaker than lower(α), the dual vector proves its value too.
@@ -161,11 +164,11 @@ def _take_over(run: Run, declared: Formulation) -> Earned:
     return best
 
 
-def _shown(run: Run, at: dict[int, float]) -> dict[str, Any] | None:
+def _evaluate_sigma(run: Run, at: dict[int, float]) -> dict[str, Any] | None:
     """What (P) is worth at the σ of a program, by an SVM on it."""
-    sigma = scattered(run.problem.atoms.count, list(at), list(at.values()))
+    sigma = scatter(run.problem.atoms.count, list(at), list(at.values()))
     solved = Subproblem(run.problem).solve(sigma, run.settings.refit_gap)
-    return relaxed(run, at, run.problem.atoms.columns(solved.ids).ids, solved.svm.w, solved.svm.b)
+    return relaxed_entry(run, at, run.problem.atoms.columns(solved.ids).ids, solved.svm.w, solved.svm.b)
 
 
 def dual_vector(declared: Formulation) -> Dual | None:
@@ -187,15 +190,15 @@ def dual_vector(declared: Formulation) -> Dual | None:
 
 def lower(problem: Problem, cut: Cut) -> float:
     """lower(α) = g(α) + min of cᵀσ − ½ s(α)ᵀσ over the rows of S with 0 ≤ σ ≤ 1, rounded down."""
-    return added(cut.constant, problem.selection.minimise_relaxed(-gains(cut.slopes, problem.penalty))[1])
+    return add_down(cut.constant, problem.selection.minimise_relaxed(-gains(cut.slopes, problem.penalty))[1])
 
 
 def lower_over_hull(problem: Problem, cut: Cut) -> float:
     """lower(α) with the minimum over S itself, rounded down."""
-    return added(cut.constant, problem.selection.minimise(-gains(cut.slopes, problem.penalty))[1])
+    return add_down(cut.constant, problem.selection.minimise(-gains(cut.slopes, problem.penalty))[1])
 
 
-def earned(declared: Formulation, dual: Dual) -> float:
+def earned_bound(declared: Formulation, dual: Dual) -> float:
     """The bound on (P) that α proves: lower(α), or what the formulation's own Lagrangian makes of it."""
     problem = declared.problem
     cut = cut_of_dual(problem, dual)
@@ -205,7 +208,7 @@ def earned(declared: Formulation, dual: Dual) -> float:
         return lower(problem, cut)
     taken, cost = declared.lagrangian(np.sqrt(cut.slopes))
     inner = problem.selection.minimise_relaxed(cost)[1]
-    return added(cut.constant, rounded_down(-taken, taken, cost.size), inner)
+    return add_down(cut.constant, rounded_down(-taken, taken, cost.size), inner)
 
 
 def candidates(problem: Problem, declared: Formulation) -> list[Array]:

@@ -56,7 +56,7 @@ def options_of(model: Any, problem: Problem, driver: str, given: Mapping[str, An
     return options
 
 
-def entry_of(model: Any, problem: Problem) -> formulation.Entry | None:
+def entry_of(model: Any, problem: Problem) -> formulation.FormulationEntry | None:
     """The line of the table that a model was declared from; None for a user's own."""
     name = problem.formulation
     if isinstance(model, Formulation):
@@ -70,7 +70,7 @@ def entry_of(model: Any, problem: Problem) -> formulation.Entry | None:
     return None if name is None else table[name]
 
 
-def _declared_by(entry: formulation.Entry | None) -> Any:
+def _declared_by(entry: formulation.FormulationEntry | None) -> Any:
     """What declares the program of a formulation that is solved as a `Problem`; the Boolean relaxation by default."""
     if entry is None or entry.name in ("fsp-m", "fsp-lambda"):
         return formulation.load("boolean").declare
@@ -87,13 +87,14 @@ def _program(model: Formulation) -> Any:
 
         if problem is not model.problem:
             return cast(Formulation, of_problem(model, problem))
-        built = built_of(model)  # a new Formulation around its parts need not repeat all that it says
+        # A new Formulation around its parts need not repeat all that it says.
+        built = built_of(model)
         return model if built is None else built.formulation
 
     return declare
 
 
-def unchanged(declare: Any) -> Any:
+def refuse_changes(declare: Any) -> Any:
     """`declare` of a user's own, with what it makes checked: a row that was added there would not be the problem's.
 
     Raises

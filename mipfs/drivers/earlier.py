@@ -31,7 +31,7 @@ def is_asked_for_more(cutoff: float, closed_at: float) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Earlier:
+class EarlierTree:
     """An earlier tree.
 
     Attributes
@@ -46,7 +46,7 @@ class Earlier:
     arrays: Arrays
 
     @classmethod
-    def among(cls, kept: Mapping[str, npt.NDArray[Any]], proof_of: Callable[[Arrays], Any]) -> Earlier | None:
+    def among(cls, kept: Mapping[str, npt.NDArray[Any]], proof_of: Callable[[Arrays], Any]) -> EarlierTree | None:
         """The one that stands in a state, if any; `proof_of` makes the proof of its arrays."""
         if f"{PREFIX}bound" not in kept:
             return None
@@ -69,7 +69,7 @@ class Earlier:
         return {f"{PREFIX}{name}": array for name, array in {**self.arrays, "bound": np.array(self.bound)}.items()}
 
 
-def own(kept: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+def own_arrays(kept: Mapping[str, npt.NDArray[Any]]) -> Arrays:
     """The arrays of a state without those of an earlier tree."""
     return apart(kept, PREFIX)[1]
 
@@ -80,6 +80,6 @@ def apart(kept: Mapping[str, npt.NDArray[Any]], prefix: str) -> tuple[Arrays, Ar
     return inside, {name: array for name, array in kept.items() if not name.startswith(prefix)}
 
 
-def better(one: Earlier | None, other: Earlier) -> Earlier:
+def better(one: EarlierTree | None, other: EarlierTree) -> EarlierTree:
     """The earlier tree of the larger bound, of two of which one may be missing."""
     return other if one is None or other.bound > one.bound else one

@@ -17,8 +17,8 @@ from threading import Lock
 from types import TracebackType
 from typing import Any
 
-from mipfs.drivers.tree import Tree
-from mipfs.inner.unit import Explored, Unit
+from mipfs.drivers.tree import SearchTree
+from mipfs.inner.unit import NodeUnit, UnitResult
 from mipfs.plumbing.blocks import inside
 from mipfs.plumbing.machine import at_work, cores
 
@@ -28,7 +28,7 @@ class Lost(Exception):
 
 
 @dataclass(eq=False)
-class Part:
+class PendingUnit:
     """A unit that was handed out.
 
     Attributes
@@ -39,10 +39,10 @@ class Part:
     is_out : whether it is awaited
     """
 
-    unit: Unit
+    unit: NodeUnit
     executor: Executor
     handle: Any = None
-    found: Explored | None = None
+    found: UnitResult | None = None
     is_out: bool = True
 
 
@@ -50,15 +50,15 @@ class Executor(ABC):
     """Explores the nodes of one run at a time. All methods are called by one thread."""
 
     @abstractmethod
-    def open(self, tree: Tree) -> None:
+    def open(self, tree: SearchTree) -> None:
         """Begin with a tree; ``tree.solver()`` is a `NodeSolver`, which can be pickled and explores elsewhere."""
 
     @abstractmethod
-    def submit(self, unit: Unit, seconds: float | None) -> Any:
+    def submit(self, unit: NodeUnit, seconds: float | None) -> Any:
         """Take a unit, which is to end within some seconds, and return at once a handle of it."""
 
     @abstractmethod
-    def result(self, handle: Any, seconds: float) -> Explored | None:
+    def result(self, handle: Any, seconds: float) -> UnitResult | None:
         """What came of a unit; None if it is not here after `seconds`.
 
         Raises
@@ -68,7 +68,7 @@ class Executor(ABC):
         """
 
     @abstractmethod
-    def withdraw(self, handle: Any) -> Explored | None:
+    def withdraw(self, handle: Any) -> UnitResult | None:
         """The run must stop, and nobody waits for a unit: None, or what has been found below its nodes."""
 
     @abstractmethod
@@ -91,17 +91,17 @@ class Threads(Executor):
         self._n_out = 0
         self._lock = Lock()
 
-    def open(self, tree: Tree) -> None:
+    def open(self, tree: SearchTree) -> None:
         """Start the threads."""
         self._relaxation = tree.relaxation
         self._pool = ThreadPoolExecutor(self.count)
 
-    def submit(self, unit: Unit, seconds: float | None) -> Future[Explored]:
+    def submit(self, unit: NodeUnit, seconds: float | None) -> Future[UnitResult]:
         """Explore a unit in the next free thread; the solver hears by itself when the run must stop."""
         self._counted(1)
         return self._pool.submit(self._explore, unit)
 
-    def _explore(self, unit: Unit) -> Explored:
+    def _explore(self, unit: NodeUnit) -> UnitResult:
         try:
             with inside(self._for_each):
                 return self._relaxation.explore_unit(unit)
@@ -120,13 +120,13 @@ class Threads(Executor):
         """Do other work of the run in the next free thread."""
         return self._pool.submit(work)
 
-    def result(self, handle: Future[Explored], seconds: float) -> Explored | None:
+    def result(self, handle: Future[UnitResult], seconds: float) -> UnitResult | None:
         """What came of a unit, or None after `seconds`."""
         if not handle.done():
             wait([handle], timeout=seconds)
         return handle.result() if handle.done() else None
 
-    def withdraw(self, handle: Future[Explored]) -> Explored | None:
+    def withdraw(self, handle: Future[UnitResult]) -> UnitResult | None:
         """Wait: the solver hears that the run must stop, and gives up soon with what it has."""
         return handle.result()
 
@@ -144,10 +144,10 @@ class Exploration:
     executor : Executor, optional, who explores in place of these threads
     """
 
-    def __init__(self, tree: Tree, executor: Executor | None = None) -> None:
+    def __init__(self, tree: SearchTree, executor: Executor | None = None) -> None:
         self.tree = tree
         self._here = Threads(at_work(tree.run.options.threads))
-        self._out = list[Part]()
+        self._out = list[PendingUnit]()
         self._executor: Executor = executor or self._here
 
     def __enter__(self) -> Exploration:
@@ -163,11 +163,11 @@ class Exploration:
             self._executor.close()
         self._here.close()
 
-    def begin(self, units: Sequence[Unit]) -> list[Part]:
+    def begin(self, units: Sequence[NodeUnit]) -> list[PendingUnit]:
         """Hand out units."""
         deadline = self.tree.run.deadline
         seconds = None if deadline is None else max(0.0, deadline - time.monotonic())
-        parts = [Part(unit, self._executor, self._executor.submit(unit, seconds)) for unit in units]
+        parts = [PendingUnit(unit, self._executor, self._executor.submit(unit, seconds)) for unit in units]
         self._out = [part for part in self._out if part.is_out] + parts
         return parts
 
@@ -184,7 +184,7 @@ class Exploration:
 
         return waited
 
-    def result(self, part: Part) -> Explored | None:
+    def result(self, part: PendingUnit) -> UnitResult | None:
         """Wait for what came of a unit; None where the run had to stop before, and its nodes are still open."""
         while part.is_out:
             try:
@@ -200,7 +200,7 @@ class Exploration:
                 self._withdraw(part)
         return part.found
 
-    def _withdraw(self, part: Part) -> None:
+    def _withdraw(self, part: PendingUnit) -> None:
         """Wait no longer than the executor of a part asks for."""
         if part.is_out:
             self.tree.stop[0] = 1

@@ -22,21 +22,21 @@ from mipfs.capability import ALL_LOSSES, ALL_REGULARISERS, COSTS, PRICED, Capabi
 from mipfs.data.constant import CONSTANT
 from mipfs.data.instance import Instance
 from mipfs.drivers import master_state
-from mipfs.drivers.earlier import Earlier
+from mipfs.drivers.earlier import EarlierTree
 from mipfs.drivers.master import Master
-from mipfs.drivers.master_node import Node
-from mipfs.drivers.shelf import published
+from mipfs.drivers.master_node import MasterNode
+from mipfs.drivers.shelf import load_published
 from mipfs.errors import UsageError
 from mipfs.inner import boolean, tall
 from mipfs.inner.boolean_node import NEGLIGIBLE_SIGMA
 from mipfs.inner.subproblem import Subproblem
-from mipfs.plumbing.arrays import Array, mask_of, scattered
+from mipfs.plumbing.arrays import Array, mask_of, scatter
 from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Gigabytes, Names, Natural, Seconds
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
-from mipfs.proof.evidence import COMBINED_SLACK, WIDE_WEIGHT_RATIO, Evidence, Record
+from mipfs.proof.evidence import COMBINED_SLACK, WIDE_WEIGHT_RATIO, Evidence, EvidenceTree
 from mipfs.proof.saved import restored_cuts
-from mipfs.result.state import State
+from mipfs.result.state import RunState
 from mipfs.run.carry import taken_over
 from mipfs.run.checkpoint import restoring, taken_up
 from mipfs.run.heuristics import Supports
@@ -131,17 +131,17 @@ def search(run: Run, master_by: str = "tree", by: str = "newton") -> Steps:
     master, rounded, earlier = master_state.gone_on(run, supports, pool)
     if master is None:
         if master_state.is_at_its_beginning(run):
-            run.rest_copied(partial(master_state.begun, pool), is_first=True)
+            run.rest_copied(partial(master_state.initial_state, pool), is_first=True)
         start = None
         if master_by == "milp" and run.problem.has_extra_costs:
             raise UsageError(f"master = 'milp' is the published one, which has no {COSTS}; leave it out")
         if master_by == "milp" and earlier is None:
-            start = yield from published("milp master").by_milp(run, supports, pool, first)
-        master = _planted(run, supports, pool, first, start, tol)
+            start = yield from load_published("milp master").by_milp(run, supports, pool, first)
+        master = _plant_master(run, supports, pool, first, start, tol)
         rounded = -1
     run.raise_bound(min(master.bound, run.objective))
     if run.resting is None or run.stop() is None:  # what a limit cut off is done again
-        run.rest_copied(partial(master_state.saved, master, supports, rounded, earlier), is_first=True)
+        run.rest_copied(partial(master_state.save_master, master, supports, rounded, earlier), is_first=True)
     while run.stop() is None:
         point = master.relax(
             supports.cutoff, lambda: run.must_stop, run.deadline, partial(_is_done, supports)
@@ -168,14 +168,14 @@ def search(run: Run, master_by: str = "tree", by: str = "newton") -> Steps:
         run.count(cuts=len(pool), subproblems=subproblem.count, nodes=master.n_nodes, lps=master.n_lps)
         run.record()
         if master.comes_to_rest(run.problem.data.block().nnz):
-            run.rest_copied(partial(master_state.saved, master, supports, rounded, earlier))
+            run.rest_copied(partial(master_state.save_master, master, supports, rounded, earlier))
         yield None
-    yield run.left_at(partial(master_state.saved, master, supports, rounded, earlier))
+    yield run.left_at(partial(master_state.save_master, master, supports, rounded, earlier))
     run.outcome.found = near_optimal_list(supports)
     _leave(run, master, earlier)
 
 
-def _planted(
+def _plant_master(
     run: Run,
     supports: Supports,
     pool: CutPool,
@@ -188,12 +188,14 @@ def _planted(
     selection = run.problem.selection
     inner = _inner_point(run.oracle, first)
     low, high = selection.sigma_bounds()
-    carried = boolean.carries(problem) and not problem.has_extra_costs  # its rows have no costs of extra variables
+    # The relaxation's rows have no costs of extra variables.
+    carried = boolean.carries(problem) and not problem.has_extra_costs
     solver = boolean.Boolean(problem, lambda: run.must_stop, run.settings.relaxation) if carried else None
-    known = None if solver is None else tall.known(solver, high)  # a limit in what follows leaves its bound
+    # A limit in what follows leaves the bound of this solve.
+    known = None if solver is None else tall.known_classifier(solver, high)
     if known is not None:
         supports.subproblem.forget()
-        supports.round(scattered(problem.atoms.count, known.owner, np.square(known.w)))
+        supports.round(scatter(problem.atoms.count, known.owner, np.square(known.w)))
     begins_small = carried and (known is not None or _is_large(problem, inner, run.settings.master.largest_step))
     value = 0.0
     if not begins_small:
@@ -217,7 +219,7 @@ def _planted(
         pool,
         scale,
         inner,
-        record=Record(problem, pool, lambda: run.must_stop),
+        record=EvidenceTree(problem, pool, lambda: run.must_stop),
         start=start,
         settings=run.settings.master,
     )
@@ -233,14 +235,14 @@ def _is_large(problem: Problem, sigma: Array, most: float) -> bool:
     return n * k * min(n, k) * share + min(n, k) ** 3 / 3 > most
 
 
-def _is_done(supports: Supports, node: Node) -> bool:
+def _is_done(supports: Supports, node: MasterNode) -> bool:
     """Whether all that a node holds is counted in a list of near-optimal supports, not listed."""
     full = supports.run.problem.M is not None and int(node.lb.sum()) >= supports.run.problem.M
     sizes = node.weights if node.weights.size else None
     return supports.has_ties_only(node.lb > 0, node.free & (not full), node.bound, sizes)
 
 
-def _leave(run: Run, master: Master, earlier: Earlier | None) -> None:
+def _leave(run: Run, master: Master, earlier: EarlierTree | None) -> None:
     """Leave the proof in the run, and take off its bound what rounding the dual vectors may cost."""
     assert master.record is not None
     is_less = earlier is not None and earlier.outlives(min(master.bound, run.objective), run)
@@ -252,7 +254,8 @@ def _leave(run: Run, master: Master, earlier: Earlier | None) -> None:
     run.sharpness = 1.0
     if cost > 0.0:
         run.bound -= 1.01 * cost
-        run.closed = run.closed or run.stop() is None  # what that takes off a closed gap no more cuts bring back
+        # No more cuts bring back what this takes off a closed gap.
+        run.closed = run.closed or run.stop() is None
 
 
 def _pool(run: Run) -> CutPool:
@@ -269,7 +272,7 @@ def _pool(run: Run) -> CutPool:
 
 
 @restoring
-def _pool_of(run: Run, state: State) -> CutPool:
+def _pool_of(run: Run, state: RunState) -> CutPool:
     """The cuts of the run that this one goes on with."""
     pool = CutPool(run.problem)
     taken_up(run, state)
@@ -296,14 +299,15 @@ def begin(run: Run, by: str = "newton") -> tuple[Supports, npt.NDArray[np.bool_]
     if first is None:
         return None
     validator = None if options.validation is None else Validator(run, options.validation, options.patience)
-    is_fine = run.wants_all or run.problem.has_extra_costs  # whose values may cancel those of the SVMs
+    # Costs of extra variables may cancel the values of the SVMs.
+    is_fine = run.wants_all or run.problem.has_extra_costs
     tol = min(LISTED_GAP if is_fine else 1e-7, max(1e-10, 1e-3 * options.gap))
     supports = Supports(run, _subproblem(run, by), tol=tol, validator=validator)
-    supports.evaluate(_start(run, options.start) if options.start is not None else _left(run, first))
+    supports.evaluate(_start(run, options.start) if options.start is not None else _first_support(run, first))
     return supports, first
 
 
-def _left(run: Run, first: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _first_support(run: Run, first: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """The support that an earlier result left, where there is one of S; else the first that is."""
     found = None if run.warm is None else run.warm.first()
     return found if found is not None and run.oracle.contains(found) else first
@@ -314,9 +318,10 @@ def _subproblem(run: Run, by: str) -> Subproblem:
     if by == "newton":
         return Subproblem(run.problem, lambda: run.must_stop)
     needs_ridge(run.problem, f"subproblem = {by!r}")
-    if run.problem.weight_rows:  # its program is the published one
+    # The published program has no rows over weights.
+    if run.problem.weight_rows:
         raise UsageError(f"subproblem = {by!r} knows no rows over the weights; leave it, or weight_rows, out")
-    conic = published("conic subproblem").ConicSubproblem(run.problem, lambda: run.must_stop, lambda: run.deadline)
+    conic = load_published("conic subproblem").ConicSubproblem(run.problem, lambda: run.must_stop, lambda: run.deadline)
     return cast(Subproblem, conic)
 
 

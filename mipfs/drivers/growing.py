@@ -23,19 +23,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms.implicit import some
-from mipfs.drivers.searched import Searched, searched
+from mipfs.atoms.implicit import ensure_one
+from mipfs.drivers.searched import SearchedBound, search_root
 from mipfs.errors import UsageError
-from mipfs.inner.boolean import Boolean, Solved
-from mipfs.inner.prices import Prices, Pricing
-from mipfs.kernels.bound import added, gains, with_each
-from mipfs.plumbing.arrays import Array, Integers, changed
+from mipfs.inner.boolean import Boolean, SolvedRelaxation
+from mipfs.inner.prices import Pricing, RowPrices
+from mipfs.kernels.bound import add_down, gains, with_each
+from mipfs.plumbing.arrays import Array, Integers, replace_at
 from mipfs.proof.cuts import Dual
 from mipfs.proof.evidence import empty_proof
-from mipfs.proof.multipliers import cancelled
+from mipfs.proof.multipliers import cancel_multipliers
 from mipfs.proof.proof import Proof
 from mipfs.result.result import Record
-from mipfs.run.part import Part
+from mipfs.run.part import PartialRun
 from mipfs.run.run import Run, Steps
 
 
@@ -50,8 +50,8 @@ class Root:
     least : (count,) a bound on every selection that has the atom
     """
 
-    solved: Solved
-    prices: Prices
+    solved: SolvedRelaxation
+    prices: RowPrices
     least: Array
 
     @property
@@ -74,7 +74,7 @@ class Root:
         return absent[np.argsort(self.least[absent], kind="stable")[:most]]
 
 
-def rooted(run: Run) -> Root:
+def solve_root(run: Run) -> Root:
     """Solve the relaxation over all atoms."""
     problem = run.problem
     low, high = problem.selection.sigma_bounds()
@@ -84,11 +84,11 @@ def rooted(run: Run) -> Root:
     prices = pricing.of(solved.multipliers) or pricing.none
     inside, free = np.flatnonzero(low > 0.5), np.flatnonzero((low < 0.5) & (high > 0.5))
     gain = gains(solved.cut.slopes, prices.penalties(problem.penalty))
-    base = added(solved.cut.constant, prices.constant)
+    base = add_down(solved.cut.constant, prices.constant)
     return Root(solved, prices, with_each(base, gain, inside, free, problem.M))
 
 
-class Grown(Part):
+class ActiveRun(PartialRun):
     """The run over the atoms of A, which tells the whole one what it proves."""
 
     def __init__(self, whole: Run, held: Integers, options: Any, outside: float) -> None:
@@ -124,7 +124,7 @@ def run(run: Run, search: Callable[[Run], Steps]) -> Steps:
     run.count(atoms=problem.atoms.count, begun_with=held.size)
     while run.stop() is None:
         rounds += 1
-        part = Grown(run, held, _left(run, start), root.outside(held))
+        part = ActiveRun(run, held, _options_left(run, start), root.outside(held))
         for _ in search(part):
             yield None
         run.count(rounds=rounds)
@@ -141,20 +141,20 @@ def run(run: Run, search: Callable[[Run], Steps]) -> Steps:
     run.outcome.proof = _proof(run, root, best)
 
 
-def _begin(run: Run) -> tuple[Root | Searched, Integers] | None:
+def _begin(run: Run) -> tuple[Root | SearchedBound, Integers] | None:
     """What one dual vector proves, and the atoms to begin with; None where S is empty."""
     if not run.problem.atoms.is_held:
-        root = searched(run)
+        root = search_root(run)
         named = run.problem.atoms_of([*(run.options.start or ()), *(run.options.active or ())])
         return root, root.first(named, run.settings.growth.least)
     first, _ = run.cheapest()
     if first is None:
         return None
-    whole = rooted(run)
+    whole = solve_root(run)
     return whole, np.flatnonzero(_first(run, whole, first))
 
 
-def _left(run: Run, start: tuple[str, ...] | None) -> Any:
+def _options_left(run: Run, start: tuple[str, ...] | None) -> Any:
     """The options of the next part: what is left of the limits, and a support to begin from."""
     options = run.options
     nodes = None if options.iteration_limit is None else max(0, options.iteration_limit - run.iteration)
@@ -189,7 +189,7 @@ def _first(run: Run, root: Root, first: npt.NDArray[np.bool_]) -> npt.NDArray[np
     """The atoms to begin with: those named, or those that the relaxation likes best, and what some selection needs."""
     problem = run.problem
     options = run.options
-    held = changed(first, problem.atoms_of(options.start or ()), True)
+    held = replace_at(first, problem.atoms_of(options.start or ()), True)
     if options.active:
         held[problem.atoms_of(options.active)] = True
         return held
@@ -201,17 +201,21 @@ def _first(run: Run, root: Root, first: npt.NDArray[np.bool_]) -> npt.NDArray[np
     return held
 
 
-def _proof(run: Run, root: Root | Searched, part: Grown | None) -> Proof | None:
+def _proof(run: Run, root: Root | SearchedBound, part: ActiveRun | None) -> Proof | None:
     """The dual vector of the root rules out the atoms outside, the tree over those inside does the rest."""
     problem = run.problem
     held = None
     shown = None
-    if isinstance(root, Searched):
+    if isinstance(root, SearchedBound):
         chosen = [] if run.incumbent is None else [run.incumbent.selected]
         inside = [] if part is None else [part.held]
-        held = run.outcome.held = problem.atoms.closed(some(np.unique(np.concatenate([root.top, *chosen, *inside]))))
+        held = run.outcome.held = problem.atoms.closed(
+            ensure_one(np.unique(np.concatenate([root.top, *chosen, *inside])))
+        )
     elif root.prices.y.any():
-        shown = cancelled(problem.selection, root.prices.y) if len(problem.selection.rows.extra) else root.prices.y
+        shown = (
+            cancel_multipliers(problem.selection, root.prices.y) if len(problem.selection.rows.extra) else root.prices.y
+        )
         if shown is None:
             return None
     proof = empty_proof(problem, held=held)

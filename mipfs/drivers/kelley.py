@@ -22,21 +22,21 @@ from mipfs.capability import ALL_REGULARISERS, ATOMS, POINTWISE, Capability, nee
 from mipfs.drivers.earlier import apart
 from mipfs.drivers.most_violated import MostViolated, takes_the_best
 from mipfs.drivers.rounding import Rounding
-from mipfs.drivers.shelf import published
+from mipfs.drivers.shelf import load_published
 from mipfs.errors import UsageError
 from mipfs.inner import boolean, tall
 from mipfs.inner.alike import alike
 from mipfs.inner.face_interior import FaceInterior
-from mipfs.inner.face_layer import Face
+from mipfs.inner.face_layer import FacePool
 from mipfs.inner.proximal import FaceProximal, Proximal
-from mipfs.inner.restricted import Cutting, Pool, Restricted, Solution, feasible
+from mipfs.inner.restricted import Cutting, Restricted, RestrictedSolution, SelectionPool, feasible
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Arrays, Integers
 from mipfs.plumbing.declared import Count, Declared, Gap, Gigabytes, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import restoring, taken_up
-from mipfs.run.relaxed import relaxed
+from mipfs.run.relaxed import relaxed_entry
 from mipfs.run.run import Run, Steps
 from mipfs.settings import KelleySettings, RelaxationSettings
 
@@ -132,14 +132,14 @@ def refuse(problem: Problem, options: Options) -> None:
 
 def large(problem: Problem, options: Mapping[str, Any]) -> Sequence[Any]:
     """Kernels that take long to compile: where no code of one is kept, all that a run calls is compiled beside."""
-    from mipfs.kernels.proximal import accelerated
+    from mipfs.kernels.proximal import run_accelerated
 
     is_asked = options["restricted"] in ("auto", "face", "proximal")
-    return (accelerated,) if is_asked and _is_smooth(problem) else ()
+    return (run_accelerated,) if is_asked and _is_smooth(problem) else ()
 
 
 @dataclass(eq=False)
-class Stand:
+class LoopState:
     """Where the loop stands: all that a round goes on from, beside the best dual vector and what every run has.
 
     Attributes
@@ -153,10 +153,10 @@ class Stand:
     """
 
     method: Restricted
-    pool: Pool
+    pool: SelectionPool
     alpha: Array
-    last: Solution | None = None
-    best: tuple[Pool, Solution] | None = None
+    last: RestrictedSolution | None = None
+    best: tuple[SelectionPool, RestrictedSolution] | None = None
     sharpness: float = 1.0
     handed_over: bool = False
 
@@ -164,7 +164,7 @@ class Stand:
         """Go on by a method that no scale stops."""
         (self.method, self.pool), self.sharpness, self.handed_over = _handed_over(problem, self.pool), 1.0, True
 
-    def solve(self, tol: float, must_stop: Callable[[], bool]) -> Solution:
+    def solve(self, tol: float, must_stop: Callable[[], bool]) -> RestrictedSolution:
         """Step 2: solve the restricted problem, to a tolerance that falls where nothing new was found."""
         last = self.last = self.method.solve(self.pool, self.sharpness * tol, must_stop)
         self.best = (self.pool, last) if self.best is None or last.upper < self.best[1].upper else self.best
@@ -176,28 +176,31 @@ def run(run: Run) -> Steps:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
     problem = run.problem
     options = run.options
-    method, most_violated = _restricted(run), MostViolated(run, options.relaxation, options.client)
+    method, most_violated = _restricted_method(run), MostViolated(run, options.relaxation, options.client)
     rounding = Rounding(run, most_violated.top)
-    if not _begun(run, rounding):
+    if not _take_first_bound(run, rounding):
         return
     most_violated.is_wide = isinstance(method, FaceProximal)
-    at = Stand(method, Face() if isinstance(method, FaceInterior | FaceProximal) else Pool(), _first(problem))
+    at = LoopState(
+        method, FacePool() if isinstance(method, FaceInterior | FaceProximal) else SelectionPool(), _first(problem)
+    )
     del method
     if run.resume is not None:
         _taken_up(run, at, most_violated)
     elif run.warm is not None and (alpha := run.warm.alpha()) is not None:
         at.alpha = alpha
     if run.is_kept:
-        run.rest(_saved(at, most_violated, run))
+        run.rest(_state_saver(at, most_violated, run))
     known = _of_all(run) if at.last is None else None
     if known is not None:
         run.raise_bound(most_violated(known)[2])
     while run.stop() is None:
-        ids, sigma, lower = most_violated(at.alpha)  # Step 1
+        # Step 1 of the algorithm.
+        ids, sigma, lower = most_violated(at.alpha)
         run.raise_bound(lower)
-        if run.stop() is not None or not _grown(run, at, ids, sigma):
+        if run.stop() is not None or not _grow_pool(run, at, ids, sigma):
             break
-        if isinstance(at.pool, Face):
+        if isinstance(at.pool, FacePool):
             at.pool.take_in(most_violated.next_best)
         last = at.solve(_tolerance(run), lambda: run.must_stop)
         before = run.upper
@@ -215,50 +218,55 @@ def run(run: Run) -> Steps:
         is_cut = run.must_stop
         run.record()
         if run.came_to_rest(is_cut):
-            run.rest(_saved(at, most_violated, run))
+            run.rest(_state_saver(at, most_violated, run))
         yield None
     run.count(**most_violated.counters())
-    del at.method  # what it holds of every sample
-    _left(run, rounding, at)
-    yield None  # with the incumbent of the end
+    # The method holds arrays of every sample: they go before the SVMs are solved.
+    del at.method
+    _leave_relaxed(run, rounding, at)
+    # The last state has the incumbent of the end.
+    yield None
     most_violated.prove(run)
 
 
-def _grown(run: Run, at: Stand, ids: Integers, sigma: Array) -> bool:
+def _grow_pool(run: Run, at: LoopState, ids: Integers, sigma: Array) -> bool:
     """Take a selection in, or where it is there already a smaller tolerance; whether there is still one to solve to."""
     settings = run.settings
     at.sharpness = 1.0 if at.pool.add(ids, sigma) else 0.01 * at.sharpness
     if at.sharpness < settings.stuck and isinstance(at.method, Proximal) and run.options.restricted in ("auto", "face"):
         at.hand_over(run.problem)
     if at.sharpness < settings.exact:
-        run.closed = True  # α violates nothing new: the gap that is left is round-off
+        # α violates nothing new: the gap that is left is round-off.
+        run.closed = True
     return not at.sharpness < settings.exact
 
 
-def _left(run: Run, rounding: Rounding, at: Stand) -> None:
+def _leave_relaxed(run: Run, rounding: Rounding, at: LoopState) -> None:
     """Leave what the relaxation found, and an incumbent."""
     if at.last is None or at.best is None:
         return
     run.outcome.relaxed = relaxed_of(run, *at.best, run.options.relaxation == "box")
     run.outcome.alpha = at.last.alpha
-    if run.problem.atoms.is_held:  # a program has a variable for every atom
-        run.outcome.declare = partial(_declared, run.problem, tuple(at.pool.members))
+    # A program has a variable for every atom.
+    if run.problem.atoms.is_held:
+        run.outcome.declare = partial(_declare_restricted, run.problem, tuple(at.pool.members))
     run.outcome.selections = at.pool.members
-    _rounded(run, rounding, at.pool, at.last)
+    _leave_rounded(run, rounding, at.pool, at.last)
 
 
-def _rounded(run: Run, rounding: Rounding, pool: Pool, last: Solution) -> None:
+def _leave_rounded(run: Run, rounding: Rounding, pool: SelectionPool, last: RestrictedSolution) -> None:
     """Leave an incumbent: the set of FGM-B, or the best of what every ranking leads to."""
     options = run.options
     if options.rounding == "scores":
         rounding.by_scores(last.alpha)
     elif options.refit:
-        rounds = max(run.iteration, -(-pool.used.size // max(1, run.problem.M or 1)))  # a face takes more in a round
+        # A face takes more in a round.
+        rounds = max(run.iteration, -(-pool.used.size // max(1, run.problem.M or 1)))
         most = run.settings.splices * rounds if options.polish is None else None if options.polish else 0
         rounding.of_all(pool, last, most)
 
 
-def _begun(run: Run, rounding: Rounding) -> bool:
+def _take_first_bound(run: Run, rounding: Rounding) -> bool:
     """Take the bound of α = 0, and the classifier of no features; False where S is empty."""
     problem = run.problem
     if run.options.rounding == "scores" and not problem.atoms.is_held:
@@ -277,7 +285,7 @@ def _begun(run: Run, rounding: Rounding) -> bool:
     return True
 
 
-def _saved(at: Stand, oracle: MostViolated, run: Run) -> Callable[[], Arrays]:
+def _state_saver(at: LoopState, oracle: MostViolated, run: Run) -> Callable[[], Arrays]:
     """What makes arrays of where the loop stands now: of values that no later round changes."""
     members, own, violated, relaxation = at.pool.kept(), at.method.kept(), oracle.kept(), oracle.relaxation
     alpha, last, least = at.alpha, at.last, None if at.best is None or at.best[1] is at.last else at.best
@@ -307,7 +315,7 @@ def _saved(at: Stand, oracle: MostViolated, run: Run) -> Callable[[], Arrays]:
 
 
 @restoring
-def _taken_up(run: Run, at: Stand, oracle: MostViolated) -> None:
+def _taken_up(run: Run, at: LoopState, oracle: MostViolated) -> None:
     """Go on from where the loop of an earlier run stood.
 
     Another method, which was asked for meanwhile, has the selections and the bounds alone.
@@ -330,9 +338,9 @@ def _taken_up(run: Run, at: Stand, oracle: MostViolated) -> None:
     if str(kept["method"]) == type(at.method).__name__ and bool(kept["pool_is_face"]) == at.pool.is_face:
         at.method.take_up(apart(kept, "own_")[0], at.pool)
         p, size = run.problem.data.n_features, int(kept["least_size"])
-        at.last = Solution.taken_up("last", kept, at.pool, alpha, p)
+        at.last = RestrictedSolution.taken_up("last", kept, at.pool, alpha, p)
         its = at.pool if size < 0 else at.pool.first(size)
-        least = Solution.taken_up("least", kept, its, alpha, p)
+        least = RestrictedSolution.taken_up("least", kept, its, alpha, p)
         at.best = (
             (at.pool, at.last) if least is None and at.last is not None else None if least is None else (its, least)
         )
@@ -357,7 +365,7 @@ def _is_smooth(problem: Problem) -> bool:
     return get_loss(problem.loss).is_smooth and problem.has_kernels and not problem.has_penalty
 
 
-def _restricted(run: Run) -> Restricted:
+def _restricted_method(run: Run) -> Restricted:
     """The method for the restricted problem."""
     problem = run.problem
     options = run.options
@@ -365,7 +373,8 @@ def _restricted(run: Run) -> Restricted:
         raise UsageError(f"restricted = {options.restricted!r} holds all {problem.atoms.called}; leave it at 'auto'")
     if options.restricted in ("face", "proximal", "conic", "simple-mkl"):
         needs_ridge(problem, f"restricted = {options.restricted!r}")
-        if problem.weight_rows:  # their steps rest on the norms of ω alone (Tan 2010, 2014)
+        # The published steps rest on the norms of ω alone (Tan 2010, 2014).
+        if problem.weight_rows:
             raise UsageError(f"restricted = {options.restricted!r} knows no rows over the weights; leave it at 'auto'")
     smooth = _is_smooth(problem)
     if options.restricted in ("face", "proximal") and not smooth:
@@ -382,7 +391,7 @@ def _restricted(run: Run) -> Restricted:
     if options.restricted == "interior" and not problem.selection.is_plain:
         raise UsageError("restricted = 'interior' needs a selection without rows; leave it at 'auto'")
     if options.restricted in ("conic", "simple-mkl"):
-        shelf = published("reduced mkl")
+        shelf = load_published("reduced mkl")
         conic = options.restricted == "conic"
         return cast(Restricted, shelf.Conic(problem, lambda: run.deadline) if conic else shelf.SimpleMkl(problem))
     if options.restricted == "face" and not free:
@@ -396,23 +405,24 @@ def _restricted(run: Run) -> Restricted:
     return Cutting(problem)
 
 
-def _handed_over(problem: Problem, pool: Pool) -> tuple[Restricted, Pool]:
+def _handed_over(problem: Problem, pool: SelectionPool) -> tuple[Restricted, SelectionPool]:
     """A method that no scale stops, with the selections so far."""
     if not problem.selection.is_plain:
         return Cutting(problem), pool
-    face = pool if isinstance(pool, Face) else Face()
+    face = pool if isinstance(pool, FacePool) else FacePool()
     for member in pool.members if face is not pool else ():
         face.add(*member)
     return FaceInterior(problem), face
 
 
-def _declared(problem: Problem, members: Sequence[tuple[Integers, Array]]) -> Formulation:
+def _declare_restricted(problem: Problem, members: Sequence[tuple[Integers, Array]]) -> Formulation:
     """The restricted problem over a pool, declared in CVXPY; for `Result.formulation`."""
     sigmas = np.zeros((len(members), problem.atoms.count))
     for row, (ids, sigma) in zip(sigmas, members, strict=True):
         row[ids] = sigma
-    form = "primal" if problem.weight_rows else "dual"  # the dual one has no multipliers of rows over the weights
-    return formulation.declared("reduced-mkl", problem, list(sigmas), form)
+    # The dual one has no multipliers of rows over the weights.
+    form = "primal" if problem.weight_rows else "dual"
+    return formulation.declare("reduced-mkl", problem, list(sigmas), form)
 
 
 def _of_all(run: Run) -> Array | None:
@@ -427,7 +437,7 @@ def _of_all(run: Run) -> Array | None:
     if other or not (is_tall and boolean.carries(problem)):
         return None
     whole = boolean.Boolean(problem, lambda: run.must_stop, settings)
-    found = tall.known(whole, np.ones(problem.atoms.count))
+    found = tall.known_classifier(whole, np.ones(problem.atoms.count))
     return None if found is None else feasible(problem, whole.size * found.alpha, in_place=True)
 
 
@@ -435,7 +445,7 @@ def _first(problem: Problem) -> Array:
     """A first dual vector: that of w = 0 with its best bias, over two weighted samples where that is the same."""
     merged = None if problem.weight_rows else alike(problem, np.empty(0, dtype=np.int64))
     if merged is not None:
-        c = merged.summed(problem.c_i)
+        c = merged.sum_weights(problem.c_i)
         solver = get_loss(problem.loss).Solver(merged.instance(problem.data.sample_weight), c, problem.bias)
         alpha = solver.solve(np.empty(0, dtype=np.int64), tol=1e-6).alpha
         return feasible(problem, merged.spread(alpha, problem.c_i), in_place=True)
@@ -444,7 +454,9 @@ def _first(problem: Problem) -> Array:
     return np.append(alpha, np.zeros(problem.dual_size - alpha.size)) if problem.weight_rows else alpha
 
 
-def relaxed_of(run: Run, pool: Pool, found: Solution, by_rows: bool = False) -> dict[str, Any] | None:
+def relaxed_of(
+    run: Run, pool: SelectionPool, found: RestrictedSolution, by_rows: bool = False
+) -> dict[str, Any] | None:
     """What the relaxation found, for the result; where what is shown of it does not meet its bound, it is not solved.
 
     Parameters
@@ -458,6 +470,6 @@ def relaxed_of(run: Run, pool: Pool, found: Solution, by_rows: bool = False) -> 
     if not (run.problem.selection.is_plain or by_rows):
         members = [(share, ids) for share, (ids, _) in zip(found.mu.tolist(), pool.members, strict=False)]
     sigma = {g: weight for g, weight in pool.sparse_mixture(found.mu).items() if weight > 0.0}
-    entry = relaxed(run, sigma, found.ids, found.w, found.b, members)
+    entry = relaxed_entry(run, sigma, found.ids, found.w, found.b, members)
     run.closed = run.closed or run.stop() is None
     return None if entry is None else entry | {"selections": len(pool)}

@@ -16,9 +16,9 @@ from typing import Any
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
 from mipfs.proof.duals import DualStore
-from mipfs.proof.evidence import Combined
+from mipfs.proof.evidence import CombinedProof
 from mipfs.result.result import Result
-from mipfs.run.warm import Warm, warm_of, why_cold
+from mipfs.run.warm import RunStart, warm_of, why_cold
 
 LOG = logging.getLogger("mipfs")
 MOST_BYTES = 64e6
@@ -40,7 +40,7 @@ def keep(model: Any, result: Result) -> None:
     _KEPT[key] = weakref.ref(holder, lambda _: _KEPT.pop(key, None)), result
 
 
-def kept(model: Any) -> Result | None:
+def last_result(model: Any) -> Result | None:
     """The last result of a model, if it is kept."""
     holder = _holder(model)
     found = None if holder is None else _KEPT.get(id(holder))
@@ -56,7 +56,7 @@ def warm_for(
     given: Result | str | Path | bool | None,
     *,
     is_resumed: bool,
-) -> Warm | None:
+) -> RunStart | None:
     """What a run begins from: a result that is given, or the model's last one; None for nothing.
 
     `able` : the drivers that go on from a result.
@@ -81,7 +81,7 @@ def warm_for(
 
 def before(model: Any, compiled: Problem) -> Result | None:
     """The last result of a model, where it says something of what the model is now; the log says why it does not."""
-    result = kept(model)
+    result = last_result(model)
     if result is None:
         return None
     reason = why_cold(result, compiled)
@@ -102,6 +102,6 @@ def _size(result: Result) -> float:
     """About how many bytes the proof of a result takes."""
     assert result.claim is not None
     source = result.claim.source
-    tree, duals = source.tree if isinstance(source, Combined) else source, source.duals
+    tree, duals = source.tree if isinstance(source, CombinedProof) else source, source.duals
     held = duals.n_bytes if isinstance(duals, DualStore) else 0
     return float(NODE_BYTES * tree.n_nodes + held)

@@ -21,14 +21,14 @@ from functools import cached_property
 
 import numpy as np
 
-from mipfs.drivers.master_node import Node, Point
+from mipfs.drivers.master_node import CutPoint, MasterNode
 from mipfs.errors import UndecidedError
 from mipfs.inner.epigraph import Epigraph
-from mipfs.kernels.bound import added, gains, rounded_down, traded
+from mipfs.kernels.bound import add_down, gains, rounded_down, trade_gains
 from mipfs.plumbing.arrays import Array, Integers, Mask
 from mipfs.plumbing.own_threads import apart
 from mipfs.proof.cuts import Cut, CutPool
-from mipfs.proof.evidence import Evidence, Record
+from mipfs.proof.evidence import Evidence, EvidenceTree
 from mipfs.proof.multipliers import broken_row, farkas
 from mipfs.proof.proof import Multipliers
 from mipfs.selection.model import SelectionModel, selection_model
@@ -67,7 +67,7 @@ class Master:
         scale: float,
         inner: Array,
         *,
-        record: Record | None = None,
+        record: EvidenceTree | None = None,
         start: tuple[float, Evidence] | None = None,
         settings: MasterSettings,
     ) -> None:
@@ -83,14 +83,14 @@ class Master:
         self._begin(np.arange(len(pool)), np.zeros(len(pool), dtype=np.int64), (NO_BASIS, NO_BASIS))
         self._worked = 0
         self._order = itertools.count()
-        self._heap: list[tuple[float, int, Node]] = []
-        self._plunge: Node | None = None
-        self._current: Node | None = None
+        self._heap: list[tuple[float, int, MasterNode]] = []
+        self._plunge: MasterNode | None = None
+        self._current: MasterNode | None = None
         self.floor = self.closed_at = math.inf
         self.n_nodes = self.n_lps = 0
         lb, ub = selection.sigma_bounds()
         bound, evidence = (-math.inf, None) if start is None else start
-        self._push(Node(bound, lb.astype(np.int8), ub.astype(np.int8), inner, evidence=evidence))
+        self._push(MasterNode(bound, lb.astype(np.int8), ub.astype(np.int8), inner, evidence=evidence))
 
     def _begin(self, cuts: Integers, idle: Integers, basis: tuple[highs.Statuses, highs.Statuses]) -> None:
         """Make the LP, whose rows are these cuts, at a basis."""
@@ -149,8 +149,8 @@ class Master:
         cutoff: float,
         must_stop: Callable[[], bool],
         deadline: float | None,
-        is_done: Callable[[Node], bool] = lambda node: False,
-    ) -> Point | None:
+        is_done: Callable[[MasterNode], bool] = lambda node: False,
+    ) -> CutPoint | None:
         """Solve node LPs until one wants a cut; None when the tree is exhausted or the run must stop.
 
         Parameters
@@ -189,15 +189,16 @@ class Master:
             node.rounds = node.rounds + 1
             if integral:
                 sigma = np.rint(sigma)
-                return Point(sigma, sigma, True)
-            return Point(sigma, 0.5 * (sigma + self._inside(node)), False)
+                return CutPoint(sigma, sigma, True)
+            return CutPoint(sigma, 0.5 * (sigma + self._inside(node)), False)
         return None
 
-    def _leaf(self, node: Node, cutoff: float, must_stop: Callable[[], bool]) -> Point | None:
+    def _leaf(self, node: MasterNode, cutoff: float, must_stop: Callable[[], bool]) -> CutPoint | None:
         """A node with one selection left: ask once for its cut, then close it; drop it where S forbids it."""
         sigma = node.lb.astype(float)
         is_allowed = self._allows(sigma > 0.5)
-        if is_allowed is None:  # its bound stands
+        # Nothing was solved: the node's own bound stands.
+        if is_allowed is None:
             self._close(node, is_final=True)
             return None
         if not is_allowed:
@@ -208,7 +209,7 @@ class Master:
             return self._leaf_with_costs(node, cutoff, must_stop)
         best = int(np.argmax(self.pool.values(sigma)))
         gain = gains(self.pool.slopes[best, node.lb > 0], self.penalty[node.lb > 0])
-        bound = added(float(self.pool.constants[best]), -gain)
+        bound = add_down(float(self.pool.constants[best]), -gain)
         if bound > node.bound:
             node.bound = bound
             node.evidence = Evidence(np.array([best]), np.ones(1))
@@ -216,9 +217,9 @@ class Master:
             self._close(node, is_final=node.settled)
             return None
         node.settled = True
-        return Point(sigma, sigma, True)
+        return CutPoint(sigma, sigma, True)
 
-    def _leaf_with_costs(self, node: Node, cutoff: float, must_stop: Callable[[], bool]) -> Point | None:
+    def _leaf_with_costs(self, node: MasterNode, cutoff: float, must_stop: Callable[[], bool]) -> CutPoint | None:
         """A selection beside which extra variables cost something: once its cut is there, a tree over these closes it.
 
         The leaves of that tree all rest on the selection's best cut, each on multipliers of its own.
@@ -226,7 +227,7 @@ class Master:
         sigma = node.lb.astype(float)
         if not node.settled:
             node.settled = True
-            return Point(sigma, sigma, True)
+            return CutPoint(sigma, sigma, True)
         if must_stop():
             return None
         assert self.record is not None
@@ -237,7 +238,7 @@ class Master:
         ends = node.bound - constant, cutoff - constant
         shown = self.record.close_over_rows(node, evidence, sigma, cost, *ends)
         if shown > -math.inf:
-            node.bound = added(constant, shown)
+            node.bound = add_down(constant, shown)
             self._done(node.bound, is_final=True)
             self._current = None
         elif not must_stop():
@@ -251,7 +252,7 @@ class Master:
         except UndecidedError:
             return None
 
-    def _close(self, node: Node, *, is_final: bool = False) -> None:
+    def _close(self, node: MasterNode, *, is_final: bool = False) -> None:
         """Keep the bound of a node that is done; `is_final` where nothing can lift it further."""
         self._done(node.bound, is_final=is_final)
         if self.record is not None:
@@ -263,14 +264,14 @@ class Master:
         if not is_final:
             self.closed_at = min(self.closed_at, bound)
 
-    def _refute(self, node: Node, ray: Multipliers | None) -> bool:
+    def _refute(self, node: MasterNode, ray: Multipliers | None) -> bool:
         """Drop a node without any selection, by its cardinality or by a Farkas ray; whether that could be shown."""
         if self.record is not None and not self.record.refute(node, ray):
             return False
         self._current = None
         return True
 
-    def _has_no_whole_numbers(self, node: Node) -> bool:
+    def _has_no_whole_numbers(self, node: MasterNode) -> bool:
         """Whether no whole numbers satisfy the rows in a node; then it is dropped."""
         whole = self.selection.whole_numbers
         combination = whole.refutation(*self.selection.box(node.lb, node.ub)) if whole.is_likely_to else None
@@ -281,7 +282,7 @@ class Master:
         self._current = None
         return True
 
-    def open_nodes(self) -> list[Node]:
+    def open_nodes(self) -> list[MasterNode]:
         """The nodes that are not done: the one in hand first, the one that comes next, those of least bound."""
         waiting = [node for node in (self._current, self._plunge) if node is not None]
         return [*waiting, *(node for _, _, node in sorted(self._heap, key=lambda entry: entry[:2]))]
@@ -303,7 +304,7 @@ class Master:
 
     def take_up(
         self,
-        nodes: Sequence[Node],
+        nodes: Sequence[MasterNode],
         waiting: tuple[bool, bool],
         rows: tuple[Integers, Integers],
         basis: tuple[highs.Statuses, highs.Statuses],
@@ -316,7 +317,7 @@ class Master:
             self._push(node)
         self._begin(*rows, basis)
 
-    def _inside(self, node: Node) -> Array:
+    def _inside(self, node: MasterNode) -> Array:
         """The node's inner point, moved into its box and under its cardinality row."""
         inner = np.clip(node.inner, node.lb, node.ub)
         if self.selection.M is not None:
@@ -327,7 +328,7 @@ class Master:
                 inner = np.where(node.free, inner * max(room, 0.0) / held, inner)
         return inner
 
-    def _is_spent(self, node: Node, cutoff: float) -> bool:
+    def _is_spent(self, node: MasterNode, cutoff: float) -> bool:
         """Whether more cuts at this node are not worth it."""
         root = node.depth == 0
         settings = self.settings
@@ -341,11 +342,13 @@ class Master:
         return node.rounds >= 2 and node.bound - node.previous < settings.progress * distance
 
     @staticmethod
-    def _is_known(node: Node, sigma: Array) -> bool:
+    def _is_known(node: MasterNode, sigma: Array) -> bool:
         """Whether the last cut was taken at this selection: what its bound lacks is the SVM's own gap."""
         return bool(np.array_equal(np.rint(sigma), node.inner))
 
-    def _solve(self, node: Node, cutoff: float, must_stop: Callable[[], bool], deadline: float | None) -> Array | None:
+    def _solve(
+        self, node: MasterNode, cutoff: float, must_stop: Callable[[], bool], deadline: float | None
+    ) -> Array | None:
         """The node's LP with violated pool cuts; None when the node was closed or the run must stop."""
         self._lp.fix_columns(node.lb.astype(float), node.ub.astype(float))
         while True:
@@ -373,7 +376,7 @@ class Master:
             if not self._separate_pool(sigma, solution.values[-1]):
                 return sigma
 
-    def _is_empty(self, node: Node) -> bool:
+    def _is_empty(self, node: MasterNode) -> bool:
         """Whether a node whose LP is said to be infeasible holds no selection; then it is dropped.
 
         The rows alone must say so: at C of 1e9 the cuts beside them lead the solver astray.
@@ -395,7 +398,7 @@ class Master:
         """HiGHS's model of the relaxed S, without cuts."""
         return selection_model(self.selection, relaxed=True, presolve=False)
 
-    def _safe_bound(self, node: Node) -> tuple[float, Array, Evidence | None]:
+    def _safe_bound(self, node: MasterNode) -> tuple[float, Array, Evidence | None]:
         """The bound of the LP's multipliers, summed again, errors on the safe side; reduced costs (p,); evidence."""
         duals = self._lp.multipliers()
         mu = np.maximum(duals[self._n_rows :], 0.0) / self._row_scales
@@ -409,22 +412,23 @@ class Master:
         y = self._model.multipliers(duals) * self.scale
         slopes = 0.5 * (share @ self.pool.slopes[ids])
         cost = np.concatenate([self.penalty - slopes, self.extra_cost])
-        y = self.selection.all_rows.held(cost, y)  # those that the proof will have
+        # The bound rests on the multipliers that the proof will have.
+        y = self.selection.all_rows.held(cost, y)
         bound, reduced = lagrangian_bound(cost, self.selection.all_rows, *self.selection.box(node.lb, node.ub), y)
         constants = share * self.pool.constants[ids]
         # the shares add up to one but for 1 + γ, and every slope is a sum of as many terms as the constant
         size = 3.0 * (float(np.abs(constants).sum()) + float(slopes.sum()))
-        bound = added(bound, rounded_down(float(constants.sum()), size, ids.size))
+        bound = add_down(bound, rounded_down(float(constants.sum()), size, ids.size))
         multipliers = None if self.selection.is_plain else y[int(self.selection.M is not None) :]
         return bound, reduced[: self.selection.n_features], Evidence(ids, share, multipliers)
 
     def _fix_by_reduced_cost(
-        self, node: Node, bound: float, reduced: Array, cutoff: float, evidence: Evidence | None
+        self, node: MasterNode, bound: float, reduced: Array, cutoff: float, evidence: Evidence | None
     ) -> None:
         """Fix features whose other value would lift the bound to the cutoff."""
         if not (math.isfinite(cutoff) and math.isfinite(bound)):
             return
-        other = traded(bound, np.abs(reduced), 0.0)
+        other = trade_gains(bound, np.abs(reduced), 0.0)
         fix = node.free & (other >= cutoff)
         if fix.any():
             self._done(float(other[fix].min()))
@@ -464,7 +468,7 @@ class Master:
         self._idle = self._idle[keep]
         self._row_scales = self._row_scales[keep]
 
-    def _branch(self, node: Node, sigma: Array) -> None:
+    def _branch(self, node: MasterNode, sigma: Array) -> None:
         """Split on the feature of largest |w_j| among the undecided ones, or of all; plunge into σ_j = 1."""
         self._current = None
         free = np.flatnonzero(node.free)
@@ -482,7 +486,7 @@ class Master:
             lb[j] = ub[j] = value
             if self.selection.M is not None and lb.sum() >= self.selection.M:
                 ub = lb.copy() if lb.sum() == self.selection.M else ub
-            child = Node(
+            child = MasterNode(
                 node.bound, lb, ub, node.inner, node.depth + 1, weights=node.weights,
                 place=places[value], evidence=node.evidence,
             )  # fmt: skip
@@ -492,10 +496,10 @@ class Master:
                 self._push(child)
         self._purge()
 
-    def _push(self, node: Node) -> None:
+    def _push(self, node: MasterNode) -> None:
         heapq.heappush(self._heap, (node.bound, next(self._order), node))
 
-    def _pop(self, cutoff: float) -> Node | None:
+    def _pop(self, cutoff: float) -> MasterNode | None:
         """The child of the last branching, or the open node of least bound."""
         while True:
             if self._plunge is not None:

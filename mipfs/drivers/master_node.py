@@ -13,7 +13,7 @@ from mipfs.proof.evidence import Evidence
 
 
 @dataclass(eq=False)
-class Node:
+class MasterNode:
     """A subproblem of the tree: fixings, its bound and what that rests on, and the point that stabilises its cuts."""
 
     bound: float
@@ -36,7 +36,7 @@ class Node:
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class CutPoint:
     """Where the next cut is wanted.
 
     Attributes

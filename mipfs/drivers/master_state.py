@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.drivers.earlier import Earlier, apart, better, is_asked_for_more, own
+from mipfs.drivers.earlier import EarlierTree, apart, better, is_asked_for_more, own_arrays
 from mipfs.drivers.master import Master
-from mipfs.drivers.master_node import Node
+from mipfs.drivers.master_node import MasterNode
 from mipfs.plumbing.arrays import Arrays
 from mipfs.problem import Problem
 from mipfs.proof import saved as proofs
 from mipfs.proof.cuts import CutPool
-from mipfs.proof.evidence import Evidence, Record
+from mipfs.proof.evidence import Evidence, EvidenceTree
 from mipfs.proof.proof import Multipliers, stored_multipliers
 from mipfs.run.checkpoint import OF_SUMS, restoring
 from mipfs.run.heuristics import Supports
@@ -35,17 +35,17 @@ def why_none(problem: Problem, options: Any) -> str:
     return ""
 
 
-def begun(pool: CutPool) -> Arrays:
+def initial_state(pool: CutPool) -> Arrays:
     """What the search needs to begin, with the cuts that it was given."""
     return {**proofs.saved_cuts(pool), "master_begun": np.array(True)}
 
 
 def is_at_its_beginning(run: Run) -> bool:
-    """Whether a run has nothing but what `begun` kept."""
+    """Whether a run has nothing but what `initial_state` kept."""
     return run.resume is None or "master_begun" in run.resume.arrays
 
 
-def saved(master: Master, supports: Supports, rounded: int, earlier: Earlier | None = None) -> Arrays:
+def save_master(master: Master, supports: Supports, rounded: int, earlier: EarlierTree | None = None) -> Arrays:
     """Everything that the search needs to go on.
 
     Parameters
@@ -64,7 +64,7 @@ def saved(master: Master, supports: Supports, rounded: int, earlier: Earlier | N
     totals = [master.scale, *(getattr(master, name) for name in TOTALS), rounded]
     return {
         **proofs.saved_cuts(master.pool),
-        **proofs.saved(record.tree),
+        **proofs.save_proof(record.tree),
         **supports.arrays(),
         **_of_evidence([*used]),
         **_of_nodes(nodes, number),
@@ -80,7 +80,7 @@ def saved(master: Master, supports: Supports, rounded: int, earlier: Earlier | N
 
 
 @restoring
-def gone_on(run: Run, supports: Supports, pool: CutPool) -> tuple[Master | None, int, Earlier | None]:
+def gone_on(run: Run, supports: Supports, pool: CutPool) -> tuple[Master | None, int, EarlierTree | None]:
     """The master that a run goes on with, and how often σ was rounded; an earlier tree that proves more as yet.
 
     No master where the run begins its tree, anew or at last: a MILP per iteration comes before.
@@ -89,27 +89,27 @@ def gone_on(run: Run, supports: Supports, pool: CutPool) -> tuple[Master | None,
         return None, -1, None
 
     def proof_of(arrays: Arrays) -> Any:
-        master = _restored(run, pool, arrays)[0]
+        master = _restore_master(run, pool, arrays)[0]
         assert master.record is not None
         return master.record.finish(master.open_nodes())
 
-    arrays, earlier = own(run.resume.arrays), Earlier.among(run.resume.arrays, proof_of)
+    arrays, earlier = own_arrays(run.resume.arrays), EarlierTree.among(run.resume.arrays, proof_of)
     supports.take_up(arrays)
     supports.subproblem.take_up(apart(arrays, "sub_")[0])
-    master, rounded = _restored(run, pool, arrays)
+    master, rounded = _restore_master(run, pool, arrays)
     bound = min(master.bound, run.objective)
     run.raise_bound(bound if earlier is None else max(bound, earlier.bound))
     if not is_asked_for_more(supports.cutoff, master.closed_at):
         return master, rounded, earlier
     cuts = {name: array for name, array in arrays.items() if not name.startswith(("dual_", "found_", "beaten_"))}
-    return None, -1, better(earlier, Earlier(bound, proof_of(arrays), cuts))
+    return None, -1, better(earlier, EarlierTree(bound, proof_of(arrays), cuts))
 
 
-def _restored(run: Run, pool: CutPool, arrays: Arrays) -> tuple[Master, int]:
-    """The master that `saved` kept, over the cuts that are in the pool, and how often σ was rounded."""
+def _restore_master(run: Run, pool: CutPool, arrays: Arrays) -> tuple[Master, int]:
+    """The master that `save_master` kept, over the cuts that are in the pool, and how often σ was rounded."""
     problem = run.problem
-    record = Record(run.problem, pool, lambda: run.must_stop)
-    proofs.restored(record.tree, arrays)
+    record = EvidenceTree(run.problem, pool, lambda: run.must_stop)
+    proofs.restore_proof(record.tree, arrays)
     evidence = _evidence(arrays)
     count, lost = arrays["master_used"].tolist()
     record.used = evidence[:count]
@@ -170,7 +170,7 @@ def _evidence(arrays: Arrays) -> list[Evidence]:
     ]
 
 
-def _of_nodes(nodes: Sequence[Node], number: dict[Evidence, int]) -> Arrays:
+def _of_nodes(nodes: Sequence[MasterNode], number: dict[Evidence, int]) -> Arrays:
     """The open nodes; of points and weights, which siblings share, every one once."""
     kept: Arrays = {
         "node_ends": np.array([[node.lb, node.ub] for node in nodes], dtype=np.int8),
@@ -199,11 +199,11 @@ def _of_nodes(nodes: Sequence[Node], number: dict[Evidence, int]) -> Arrays:
     return kept
 
 
-def _nodes(arrays: Arrays, evidence: Sequence[Evidence]) -> list[Node]:
+def _nodes(arrays: Arrays, evidence: Sequence[Evidence]) -> list[MasterNode]:
     inner = [*arrays["node_inner"]]
     weights = [*arrays["node_weights"], np.empty(0)]
     return [
-        Node(
+        MasterNode(
             bound, lb.copy(), ub.copy(), inner[of], depth, rounds, previous, upper, weights[by], bool(settled), place,
             None if shown < 0 else evidence[shown],
         )

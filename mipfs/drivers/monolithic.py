@@ -21,7 +21,7 @@ from mipfs.formulation import algebraic
 from mipfs.formulation.program import check_size
 from mipfs.inner.subproblem import Subproblem, compile_for
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import scattered
+from mipfs.plumbing.arrays import scatter
 from mipfs.plumbing.declared import Declared, Gap, Natural, Seconds
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
@@ -87,7 +87,7 @@ def run(run: Run) -> Steps:
     # SCIP's gap is that of its own values, ours of the recomputed one, or of −1/(4v): ask for a little more.
     gap = 0.9 * options.gap / (1.0 + options.gap)
     given = problem.replace(margin="unit", rows=problem.selection.solver_rows)
-    with ScipProcess(partial(linked, given), gap=gap, seed=options.seed) as scip:
+    with ScipProcess(partial(link_weights, given), gap=gap, seed=options.seed) as scip:
         while run.stop() is None:
             report = scip.receive(POLL_SECONDS)
             if report is None:
@@ -106,7 +106,7 @@ def run(run: Run) -> Steps:
             yield None
 
 
-def linked(problem: Problem) -> tuple[Any, list[Any]]:
+def link_weights(problem: Problem) -> tuple[Any, list[Any]]:
     """The Pyomo model with |w_j| ≤ W σ_j, which keeps SCIP's tolerances from being exploited; and its σ.
 
     w = 0 and any b are feasible, so ½ w_j² ≤ v(σ) ≤ L(y∘b) and W = √(2 min L(y∘b)) over some b.
@@ -139,7 +139,7 @@ class _Refit:
         self.tol = max(1e-10, min(1e-8, 1e-3 * run.options.gap))
 
     def __call__(self, selected: tuple[int, ...]) -> None:
-        sigma = scattered(self.run.problem.atoms.count, list(selected), 1.0)
+        sigma = scatter(self.run.problem.atoms.count, list(selected), 1.0)
         # SCIP's rows hold within its tolerances only.
         if selected in self.seen or not self.run.oracle.surely_contains(sigma > 0.5):
             return

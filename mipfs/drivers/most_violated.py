@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mipfs.atoms import BestSearch, ScoreSearch
 from mipfs.errors import StoppedError
 from mipfs.inner.restricted import feasible
-from mipfs.kernels.bound import U, added, gains, lower
+from mipfs.kernels.bound import U, add_down, gains, lower
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Arrays, Integers
 from mipfs.problem import Problem
@@ -21,7 +21,7 @@ from mipfs.run.proven import prove, prove_plain
 from mipfs.run.run import Run
 from mipfs.settings import ViolatedSettings
 from mipfs.svm.dyadic import pieces
-from mipfs.svm.labellings import Combination, combined_arrays
+from mipfs.svm.labellings import LabellingsDual, combined_arrays
 
 NEAR_SHARE, ROUNDING_SHARE = 3e-12, 1e-15
 """Relative rise of the scores up to which a multiple on the grid is judged by α; of the arithmetic that judges it."""
@@ -58,7 +58,7 @@ class MostViolated:
         self.relaxation = relaxation
         self._oracle = run.oracle
         self.settings: ViolatedSettings = run.settings.oracle
-        self._best: tuple[float, Array | Combination | None, float] = -np.inf, None, 1.0
+        self._best: tuple[float, Array | LabellingsDual | None, float] = -np.inf, None, 1.0
         self._must_stop = lambda: run.must_stop
         self.is_wide = False
         self.next_best = np.empty(0, dtype=np.int64)
@@ -72,8 +72,8 @@ class MostViolated:
             self._search = problem.atoms.score_search()
 
     @property
-    def best(self) -> tuple[float, Array | Combination | None]:
-        """The largest lower(α) so far, and its α (a `Combination` over labellings).
+    def best(self) -> tuple[float, Array | LabellingsDual | None]:
+        """The largest lower(α) so far, and its α (a `LabellingsDual` over labellings).
 
         A multiple of a dual vector is made when it is asked for: what is kept is most often the last one's own array.
         """
@@ -87,7 +87,7 @@ class MostViolated:
         best, search = self._best, None if self._search is None else self._search.kept()
         return lambda: {**_best_as_arrays(*best), **({} if search is None else search())}
 
-    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], dual: Array | Combination | None) -> float:
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], dual: Array | LabellingsDual | None) -> float:
         """Go on from what `kept` made, where `dual` was the best dual vector; its lower, no more than it shows.
 
         It is looked at once more: what a file says is no proof. What it says stands, but for rounding, since the ways
@@ -100,7 +100,7 @@ class MostViolated:
             self._best = lower, dual, multiple
             exact = self.best[1]
             assert exact is not None
-            if isinstance(exact, Combination):
+            if isinstance(exact, LabellingsDual):
                 v, g = exact.v, exact.value_below
             else:
                 v, g = exact * self.problem.dual_signs, value_below(self.problem, exact)
@@ -121,7 +121,7 @@ class MostViolated:
         else:
             if dual is None or lower < run.bound:
                 dual = np.zeros(self.problem.data.n_samples)
-            assert not isinstance(dual, Combination)
+            assert not isinstance(dual, LabellingsDual)
             prove_plain(run, dual, self._again)
 
     def counters(self) -> dict[str, int]:
@@ -132,8 +132,9 @@ class MostViolated:
         """Positions with σ > 0, their σ, and the larger of lower(α) and lower of the best multiple of α."""
         g = value_below(self.problem, alpha)
         try:
-            ids, sigma, lower = self._noted(self.at(alpha * self.problem.dual_signs, g, self._must_stop), alpha)
-        except StoppedError:  # a long search: what was proven before it stands
+            ids, sigma, lower = self._note(self.at(alpha * self.problem.dual_signs, g, self._must_stop), alpha)
+        except StoppedError:
+            # A long search: what was proven before it stands.
             return np.empty(0, dtype=np.int64), np.empty(0), -np.inf
         squares = 2.0 * (g - lower)
         values = abs(g) + abs(lower)
@@ -154,7 +155,7 @@ class MostViolated:
         if found is None:
             exact *= problem.data.y
             found = self.at(exact, g)
-        return self._noted(found, alpha, multiple)[2]
+        return self._note(found, alpha, multiple)[2]
 
     def _wide(self, M: int) -> int:
         """How many of the best atoms are looked for."""
@@ -178,7 +179,7 @@ class MostViolated:
         root = (np.sqrt(squares) + 1.001 * np.sqrt(M) * largest * off) * (1.0 + ROUNDING_SHARE)
         if root * root > squares * (1.0 + NEAR_SHARE):
             return None
-        return np.empty(0, dtype=np.int64), np.empty(0), added(g, -0.5 * root * root * (1.0 + ROUNDING_SHARE))
+        return np.empty(0, dtype=np.int64), np.empty(0), add_down(g, -0.5 * root * root * (1.0 + ROUNDING_SHARE))
 
     def _again(self, exact: Array, g: float) -> tuple[Integers, float]:
         """lower of a feasible dual vector, at hand where that is the best so far, and the best of searched atoms."""
@@ -189,12 +190,12 @@ class MostViolated:
         ids, _, lower = self.at(exact * self.problem.data.y, g)
         return ids, lower
 
-    def of(self, dual: Combination) -> tuple[Integers, Array, float]:
+    def of(self, dual: LabellingsDual) -> tuple[Integers, Array, float]:
         """Positions with σ > 0, their σ, and lower of a dual vector over labellings."""
-        return self._noted(self.at(dual.v, dual.value_below), dual)
+        return self._note(self.at(dual.v, dual.value_below), dual)
 
-    def _noted(
-        self, found: tuple[Integers, Array, float], alpha: Array | Combination, multiple: float = 1.0
+    def _note(
+        self, found: tuple[Integers, Array, float], alpha: Array | LabellingsDual, multiple: float = 1.0
     ) -> tuple[Integers, Array, float]:
         if found[2] > self._best[0]:
             self._best = found[2], alpha, multiple
@@ -205,25 +206,26 @@ class MostViolated:
         problem = self.problem
         count = self.problem.atoms.count
         M = count if problem.M is None else min(problem.M, count)
-        if self.top is not None:  # a cardinality row alone: the best scores, found without reading every column
+        # A cardinality row alone: the best scores, found without reading every column.
+        if self.top is not None:
             ids, sizes = self.top.best(v, self._wide(M), must_stop)
             ids, sizes, self.next_best = ids[:M], sizes[:M], ids[M:]
-            return self._of_best(g, ids, np.square(_filled(sizes, M) + self.top.radius(v)))
+            return self._of_best(g, ids, np.square(_pad_values(sizes, M) + self.top.radius(v)))
         if self._search is not None:
             ids, found = self._search.best(v, M)
-            return self._of_best(g, ids, _filled(found, M) + self._search.error(v, float(found.max(initial=0.0))))
+            return self._of_best(g, ids, _pad_values(found, M) + self._search.error(v, float(found.max(initial=0.0))))
         if self._by_best:
             scores = problem.atoms.scores(v)
             ids = problem.atoms.best(v, self._wide(M))
             ids, self.next_best = ids[:M], ids[M:]
             error = problem.atoms.score_error(v, scores)
-            return self._of_best(g, ids, _filled(scores[ids], M) + float(error.max(initial=0.0)))
+            return self._of_best(g, ids, _pad_values(scores[ids], M) + float(error.max(initial=0.0)))
         minimise = self._oracle.minimise_relaxed if self.relaxation == "box" else self._oracle.minimise
         sigma, inner = minimise(-gains(scores_above(problem, v), problem.penalty))
         if sigma is None:
             return np.empty(0, dtype=np.int64), np.empty(0), -np.inf
         ids = np.flatnonzero(sigma > 1e-9)
-        return ids, np.asarray(sigma[ids], dtype=float), added(g, inner)
+        return ids, np.asarray(sigma[ids], dtype=float), add_down(g, inner)
 
     @staticmethod
     def _of_best(g: float, ids: Integers, squares: Array) -> tuple[Integers, Array, float]:
@@ -232,14 +234,14 @@ class MostViolated:
         return np.sort(ids), np.ones(ids.size), lower(g, gains(squares * (1.0 + 8.0 * U), 0.0), every[:0], every, None)
 
 
-def _best_as_arrays(lower: float, dual: Array | Combination | None, multiple: float) -> Arrays:
+def _best_as_arrays(lower: float, dual: Array | LabellingsDual | None, multiple: float) -> Arrays:
     """A dual vector, or what one over labellings is made of, its lower, and the multiple of it that is meant."""
     made: Arrays = {"best_numbers": np.array([lower, multiple])}
-    if isinstance(dual, Combination):
+    if isinstance(dual, LabellingsDual):
         return made | combined_arrays("best", dual)
     return made if dual is None else made | {"best": dual}
 
 
-def _filled(found: Array, M: int) -> Array:
+def _pad_values(found: Array, M: int) -> Array:
     """What was found of M values, and zeros: an atom that was not found has no more, but for its error."""
     return np.concatenate([found, np.zeros(M - found.size)])

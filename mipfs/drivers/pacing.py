@@ -17,10 +17,10 @@ from functools import cached_property, partial
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.drivers.tree import Tree
+from mipfs.drivers.tree import SearchTree
 from mipfs.plumbing.arrays import Arrays
 from mipfs.result.gap import relative_gap
-from mipfs.run.aside import Climb, Strand
+from mipfs.run.aside import Climb, SearchStrand
 from mipfs.run.heuristics import Supports
 from mipfs.run.swaps import climb
 from mipfs.settings import SearchSettings
@@ -29,7 +29,7 @@ Offer = tuple[npt.NDArray[np.float32], float]
 """Sizes of weights that are to be rounded, and what their relaxed σ add up to."""
 
 
-class Search:
+class PacedSearch:
     """The search beside the nodes: a climb once that pays, to its end, then on; all in slices.
 
     Parameters
@@ -37,7 +37,7 @@ class Search:
     tree : Tree
     """
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: SearchTree) -> None:
         self._tree = tree
         self._count = 0
         self._improved = 0
@@ -52,7 +52,7 @@ class Search:
         self._rest = float(self.settings.rest)
 
     @cached_property
-    def _strands(self) -> list[Strand]:
+    def _strands(self) -> list[SearchStrand]:
         """The searches that go on at once: one where selections are looked at in the order in which they are found.
 
         That is so where a list of them is asked for, or a stop once they get no better. Rows have one solver for all.
@@ -63,7 +63,7 @@ class Search:
         most = min(self.settings.strands, max(1, run.settings.swaps.most_numbers // numbers))
         is_one = run.wants_all or supports.validator is not None or not run.problem.selection.is_plain
         is_apart = most > 1 and not is_one and run.options.nodes == "newton"
-        return [Strand(supports, is_apart) for _ in range(most if is_apart else 1)]
+        return [SearchStrand(supports, is_apart) for _ in range(most if is_apart else 1)]
 
     @property
     def comes_to_rest(self) -> bool:
@@ -106,7 +106,8 @@ class Search:
         if is_relaxed:
             self._tree.relaxation.begin_root(self._tree.first)
         supports = self._tree.supports
-        if supports.validator is not None:  # its patience is for what the tree finds
+        # The validator's patience is for what the tree finds.
+        if supports.validator is not None:
             return
         if run.options.start is None and run.warm is None:
             supports.grow()

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.kernels.units import Found, OpenNodes
+from mipfs.kernels.units import ExploredPieces, OpenNodes
 from mipfs.plumbing.arrays import Integers
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import REFUTED, SCREENED, Proof
 
 
-class Numbers(NamedTuple):
+class MultiplierNumbers(NamedTuple):
     """The tree's and the proof's numbers of the multipliers of rows that go with the dual vectors of some pieces.
 
     Attributes
@@ -34,7 +34,7 @@ class Numbers(NamedTuple):
     rays: Integers
 
 
-class Pieces:
+class ProofPieces:
     """Some pieces of the proof.
 
     Parameters
@@ -52,24 +52,24 @@ class Pieces:
     """
 
     def __init__(
-        self, found: Sequence[Found], heads: npt.NDArray[Any], goes_on: npt.NDArray[np.bool_] | None = None
+        self, found: Sequence[ExploredPieces], heads: npt.NDArray[Any], goes_on: npt.NDArray[np.bool_] | None = None
     ) -> None:
         self._found = found
         self.heads = heads
         self._goes_on = np.zeros(heads.size, dtype=bool) if goes_on is None else goes_on
-        self.totals = self._joined("totals")
-        self.prices = self._joined("prices")
-        self.splits = self._joined("splits")
+        self.totals = self._join("totals")
+        self.prices = self._join("prices")
+        self.splits = self._join("splits")
 
-    def _joined(self, name: str) -> npt.NDArray[Any]:
+    def _join(self, name: str) -> npt.NDArray[Any]:
         return one_after_the_other([getattr(one, name) for one in self._found])
 
     @property
     def causes(self) -> Integers:
         """The sides of rows that refute places, −1 of other places."""
-        return np.asarray(self._joined("places")["cause"])
+        return np.asarray(self._join("places")["cause"])
 
-    def enter(self, proof: Proof, alive: Integers, numbers: Numbers | None = None) -> None:
+    def enter(self, proof: Proof, alive: Integers, numbers: MultiplierNumbers | None = None) -> None:
         """Put the dual vectors and the places into the proof.
 
         Parameters
@@ -81,13 +81,13 @@ class Pieces:
         duals = proof.duals
         assert isinstance(duals, DualStore)
         fresh, sizes, n_places = self.totals["duals"] - 1, self.totals["bytes"], self.totals["places"]
-        added = self._joined("duals")
+        added = self._join("duals")
         ends = added["end"] + np.repeat(np.cumsum(sizes) - sizes, fresh)
         begun = duals.extend([one.packed for one in self._found], ends, added["grid"], added["top"], added["width"])
         self._before = np.cumsum(fresh) - fresh
         self._begun = begun
         self._put_behind(proof.n_nodes + np.cumsum(n_places - 1) - n_places)
-        places = self._joined("places")
+        places = self._join("places")
         feature = np.append(alive, [SCREENED, -1])[places["feature"]]
         local = places["dual"]
         dual = np.where(local >= 0, self._position(local, n_places), local)
@@ -101,19 +101,19 @@ class Pieces:
         """Let pieces that go on begin where those before end; first (B,) is the place before their second one."""
         later = np.flatnonzero(self._goes_on)
         if later.size:
-            ends = np.cumsum(self._joined("counts"))[later - 1] - 1
+            ends = np.cumsum(self._join("counts"))[later - 1] - 1
             local = one_after_the_other([one.back.heads for one in self._found])["place"][ends]
             self.heads["place"][later] = first[later - 1] + local
 
     @property
     def _is_gone_on(self) -> npt.NDArray[np.bool_]:
         """Which of the nodes that pieces leave another piece begins with."""
-        counts = self._joined("counts")
+        counts = self._join("counts")
         found = np.zeros(int(counts.sum()), dtype=bool)
         found[np.cumsum(counts)[np.flatnonzero(self._goes_on) - 1] - 1] = True
         return found
 
-    def _shown(self, numbers: Numbers, places: npt.NDArray[Any]) -> Integers:
+    def _shown(self, numbers: MultiplierNumbers, places: npt.NDArray[Any]) -> Integers:
         """The proof's multipliers at every place, by its dual vector in its piece."""
         local = places["dual"]
         shown = self._of(numbers.first_shown, numbers.others_shown, local, self.totals["places"])
@@ -143,9 +143,9 @@ class Pieces:
                 yield before + at, [(one.offers[r], float(one.sums[r]), first and r == begin) for r in own]
             before += ends.size
 
-    def back(self, numbers: Numbers | None = None) -> OpenNodes:
+    def back(self, numbers: MultiplierNumbers | None = None) -> OpenNodes:
         """The nodes that are open still, in the order of their pieces."""
-        counts = self._joined("counts")
+        counts = self._join("counts")
         heads = one_after_the_other([one.back.heads for one in self._found])
         sizes = np.array([one.back.words.size for one in self._found])
         heads["start"] += np.repeat(np.cumsum(sizes) - sizes, [one.back.heads.size for one in self._found])

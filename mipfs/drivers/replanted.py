@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.drivers.tree import Tree
-from mipfs.drivers.tree_proof import Node
+from mipfs.drivers.tree import SearchTree
+from mipfs.drivers.tree_proof import OpenNode
 from mipfs.drivers.waiting import packed_all
-from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Warm
+from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, WarmStart
 from mipfs.inner.old_duals import intercepts, scores_all
-from mipfs.kernels.bound import gains, rounded_down, traded
+from mipfs.kernels.bound import gains, rounded_down, trade_gains
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import SCREENED
@@ -46,7 +46,7 @@ NUMBERS = 1 << 25
 
 
 @dataclass(eq=False)
-class Level:
+class TreeLevel:
     """Some nodes on their way down.
 
     at : (m,) places in the old tree;  place : (m,) in the new one;  states : (m, k);  dual : (m,) the last seen above
@@ -57,19 +57,19 @@ class Level:
     states: States
     dual: Integers
 
-    def part(self, rows: Any) -> Level:
+    def part(self, rows: Any) -> TreeLevel:
         """Some of them."""
-        return Level(self.at[rows], self.place[rows], self.states[rows], self.dual[rows])
+        return TreeLevel(self.at[rows], self.place[rows], self.states[rows], self.dual[rows])
 
     @classmethod
-    def joined(cls, levels: Sequence[Level]) -> Level:
+    def join_levels(cls, levels: Sequence[TreeLevel]) -> TreeLevel:
         """All of several."""
         each = zip(*((one.at, one.place, one.states, one.dual) for one in levels), strict=True)
         return cls(*(np.concatenate(part) for part in each))
 
 
 @dataclass(frozen=True, eq=False)
-class Priced:
+class PricedDuals:
     """Dual vectors on the new problem, with multipliers of its rows.
 
     Attributes
@@ -100,7 +100,7 @@ class Priced:
 
 
 @dataclass(frozen=True, eq=False)
-class Bounded:
+class BoundedNodes:
     """Some nodes, each bounded by a dual vector.
 
     Attributes
@@ -117,12 +117,12 @@ class Bounded:
     count: Integers
     room: Integers
 
-    def part(self, rows: Any) -> Bounded:
+    def part(self, rows: Any) -> BoundedNodes:
         """Some of them."""
-        return Bounded(self.bound[rows], self.order[rows], self.falling[rows], self.count[rows], self.room[rows])
+        return BoundedNodes(self.bound[rows], self.order[rows], self.falling[rows], self.count[rows], self.room[rows])
 
     @classmethod
-    def of(cls, base: Array, gain: Array, states: States, most: int) -> Bounded:
+    def of(cls, base: Array, gain: Array, states: States, most: int) -> BoundedNodes:
         """The bounds of nodes (m, k) with at most `most` atoms inside; see `mipfs.kernels.bound.earned`."""
         held = np.where(states == INSIDE, gain, 0.0)
         free = np.where(states == FREE, gain, -np.inf)
@@ -137,7 +137,7 @@ class Bounded:
             bound = rounded_down(base - held.sum(axis=1) - top, size, gain.shape[1] + 4)
         return cls(np.where(size < np.inf, bound, -np.inf), order, falling, count, room)
 
-    def screened(self, cutoff: float) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    def screen(self, cutoff: float) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Which free atoms (m, k) go in, and which go out, at a cutoff: as `mipfs.kernels.bound.earned` fixes them."""
         rows, k = np.arange(self.count.size), self.falling.shape[1]
         place = np.arange(k)[None, :]
@@ -147,8 +147,8 @@ class Bounded:
         weakest = np.where(is_full, padded[rows, np.maximum(self.count - 1, 0)], 0.0)[:, None]
         bound, counts, is_free = self.bound[:, None], place < self.count[:, None], self.falling > -np.inf
         falling = np.where(is_free, self.falling, 0.0)
-        stays = counts & (traded(bound, falling, following) >= cutoff)
-        goes = is_free & ~counts & (traded(bound, weakest, falling) >= cutoff)
+        stays = counts & (trade_gains(bound, falling, following) >= cutoff)
+        goes = is_free & ~counts & (trade_gains(bound, weakest, falling) >= cutoff)
         stays = np.logical_and.accumulate(stays, axis=1)
         goes = np.logical_or.accumulate(goes, axis=1) & is_free
         goes |= (self.room <= 0)[:, None] & is_free
@@ -171,12 +171,12 @@ class Replanting:
     leaves, open : int, how many leaves it had, and how many of them are open nodes
     """
 
-    def __init__(self, tree: Tree, old: OldTree) -> None:
+    def __init__(self, tree: SearchTree, old: OldTree) -> None:
         self.tree, self.old, self.cutoff = tree, old, math.inf
         self.leaves = self.open = 0
         self.offset = 0
         self._where = _places(tree.relaxation.alive, tree.run.problem.atoms.count)
-        self._priced: Priced | None = None
+        self._priced: PricedDuals | None = None
 
     def plant(self) -> bool:
         """Take over the old tree, where that promises less work than a new one; whether it was.
@@ -188,7 +188,8 @@ class Replanting:
         relaxation = tree.relaxation
         if not self.old.is_alike or relaxation.propagation(tree.first).broken is not None or not self._fits():
             return False
-        climb(tree.supports, tree.supports.pool)  # what the incumbent leaves open is what there is to do
+        # What the incumbent leaves open is what there is to do.
+        climb(tree.supports, tree.supports.pool)
         self._plant()
         if self.open <= OPENED * self.leaves:
             return True
@@ -203,13 +204,13 @@ class Replanting:
         place, states = tree.take(tree.proof.root, tree.relaxation.propagation(tree.first))
         tree.n_nodes = 1
         self.offset = tree.proof.duals.append(old.duals)
-        at, place, states = self._rooted(place, states)
+        at, place, states = self._find_root(place, states)
         if at < 0:
             return
         self._narrow(states)
         states = states[states != OUTSIDE]
-        begin = Level(np.array([at]), np.array([place]), states[None, :], self._top)
-        self._enter(self._descended(begin))
+        begin = TreeLevel(np.array([at]), np.array([place]), states[None, :], self._top)
+        self._enter(self._descend(begin))
 
     @property
     def _top(self) -> Integers:
@@ -221,7 +222,7 @@ class Replanting:
         count = len(self.old.duals)
         return count > 0 and count * self.tree.relaxation.alive.size <= NUMBERS
 
-    def _rooted(self, place: int, states: States) -> tuple[int, int, States]:
+    def _find_root(self, place: int, states: States) -> tuple[int, int, States]:
         """Where the descent begins, after the root's own screening; −1 where its dual vector closes all."""
         tree, old = self.tree, self.old
         if old.feature[0] != SCREENED:
@@ -230,7 +231,7 @@ class Replanting:
         prices = tree.relaxation.pricing.of(old.multipliers[old.multiplier[0]]) or tree.relaxation.pricing.none
         bound, goes_in, goes_out = tree.relaxation.bound(*old.duals.get(dual), prices, states, self.cutoff)
         if bound >= self.cutoff:
-            tree.close(Node(bound, place, dual + self.offset, states, _no_warm(states.size), y=prices.y), bound)
+            tree.close(OpenNode(bound, place, dual + self.offset, states, _no_warm(states.size), y=prices.y), bound)
             return -1, place, states
         at = int(old.children[0, 0])
         return at, *tree.screen(place, dual + self.offset, prices.y, states, goes_in, goes_out, self.cutoff)
@@ -247,17 +248,17 @@ class Replanting:
         tree.relaxation.coarsen(tree.loss)
 
     @property
-    def priced(self) -> Priced:
+    def priced(self) -> PricedDuals:
         """All dual vectors of the old tree, on the atoms that are alive; computed once."""
         if self._priced is None:
-            self._priced = self._evaluated()
+            self._priced = self._evaluate()
         return self._priced
 
-    def _evaluated(self) -> Priced:
+    def _evaluate(self) -> PricedDuals:
         tree, old, relaxation = self.tree, self.old, self.tree.relaxation
         every = [relaxation.pricing.of(y) or relaxation.pricing.none for y in old.multipliers]
         penalty = tree.run.problem.penalty
-        return Priced(
+        return PricedDuals(
             *scores_all(relaxation, old.duals),
             np.array([one.constant for one in every]),
             np.array([one.penalties(penalty)[relaxation.alive] for one in every]),
@@ -266,12 +267,12 @@ class Replanting:
             tree.prices.add_all(np.array([one.y for one in every])),
         )
 
-    def _bounded(self, dual: Integers, y: Integers, states: States) -> Bounded:
+    def _apply_bounds(self, dual: Integers, y: Integers, states: States) -> BoundedNodes:
         M = self.tree.run.problem.M
         most = states.shape[1] + 1 if M is None else M
-        return Bounded.of(self.priced.base(dual, y), self.priced.gains(dual, y), states, most)
+        return BoundedNodes.of(self.priced.base(dual, y), self.priced.gains(dual, y), states, most)
 
-    def _descended(self, level: Level) -> list[Level]:
+    def _descend(self, level: TreeLevel) -> list[TreeLevel]:
         """Go down from some nodes to the leaves."""
         found, old = [], self.old
         where, M = self._where, self.tree.run.problem.M
@@ -286,27 +287,29 @@ class Replanting:
             ends = (feature < 0) | ((feature != SCREENED) & (feature >= where.size - 1))
             if M is not None:
                 ends |= inside == M
-            found.append(self._ended(level.part(ends)))
+            found.append(self._end_leaves(level.part(ends)))
             level, feature = level.part(~ends), feature[~ends]
             is_screened = feature == SCREENED
-            level = Level.joined([self._screened(level.part(is_screened)), self._split(level.part(~is_screened))])
+            level = TreeLevel.join_levels(
+                [self._screened(level.part(is_screened)), self._split(level.part(~is_screened))]
+            )
         return found
 
-    def _ended(self, level: Level) -> Level:
+    def _end_leaves(self, level: TreeLevel) -> TreeLevel:
         """Leaves, with the dual vector that bounds each: its own, or one from above it."""
         own = self.old.dual[level.at]
         is_leaf = (self.old.feature[level.at] < 0) & (own >= 0)
-        return Level(level.at, level.place, level.states, np.where(is_leaf, own, level.dual))
+        return TreeLevel(level.at, level.place, level.states, np.where(is_leaf, own, level.dual))
 
-    def _screened(self, level: Level) -> Level:
+    def _screened(self, level: TreeLevel) -> TreeLevel:
         """Screen at the new cutoff what was screened; nodes that are closed by it are closed."""
         if not level.at.size:
             return level
         old, proof = self.old, self.tree.proof
         dual, y = old.dual[level.at], old.multiplier[level.at]
-        bounded = self._bounded(dual, y, level.states)
+        bounded = self._apply_bounds(dual, y, level.states)
         closed = bounded.bound >= self.cutoff
-        inside, out = bounded.screened(self.cutoff)
+        inside, out = bounded.screen(self.cutoff)
         fixed = (inside | out).any(axis=1) & ~closed
         self._close(level.place[closed], dual[closed], y[closed], bounded.bound[closed])
         states = level.states.copy()
@@ -316,9 +319,9 @@ class Replanting:
         if fixed.any():
             place[fixed] = proof.screen_all(place[fixed], dual[fixed] + self.offset, self.priced.numbers[y[fixed]])
             self.tree.done(self.cutoff)
-        return Level(old.children[level.at, 0].astype(np.int64), place, states, dual).part(~closed)
+        return TreeLevel(old.children[level.at, 0].astype(np.int64), place, states, dual).part(~closed)
 
-    def _split(self, level: Level) -> Level:
+    def _split(self, level: TreeLevel) -> TreeLevel:
         """The children of what was split; where its feature is fixed by now, the one child that holds anything."""
         if not level.at.size:
             return level
@@ -328,15 +331,15 @@ class Replanting:
         state = np.where(j < 0, OUTSIDE, level.states[rows, np.maximum(j, 0)])
         below = old.children[level.at].astype(np.int64)
         known = state != FREE
-        one = Level(below[rows, (state == INSIDE).astype(int)], level.place, level.states, level.dual).part(known)
+        one = TreeLevel(below[rows, (state == INSIDE).astype(int)], level.place, level.states, level.dual).part(known)
         parts, free = [one], np.flatnonzero(~known)
         if free.size:
             places = proof.split_all(level.place[free], feature[free])
             for side, value in ((0, OUTSIDE), (1, INSIDE)):
                 states = level.states[free].copy()
                 states[np.arange(free.size), j[free]] = value
-                parts.append(Level(below[free, side], places[:, side], states, level.dual[free]))
-        return Level.joined(parts)
+                parts.append(TreeLevel(below[free, side], places[:, side], states, level.dual[free]))
+        return TreeLevel.join_levels(parts)
 
     def _close(self, places: Integers, dual: Integers, y: Integers, bound: Array) -> None:
         """Close nodes with dual vectors that bound them."""
@@ -345,7 +348,7 @@ class Replanting:
             self.tree.done(float(bound.min()))
             self.leaves += places.size
 
-    def _refuted(self, level: Level) -> Level:
+    def _refuted(self, level: TreeLevel) -> TreeLevel:
         """Refute the leaves that an old ray still shows to be empty, by far more than any rounding; the others."""
         y, M = self.old.multiplier[level.at], self.tree.run.problem.M
         asked = (self.old.feature[level.at] < 0) & (self.old.dual[level.at] < 0) & (y < len(self.old.multipliers) - 1)
@@ -353,22 +356,22 @@ class Replanting:
             return level
         at, priced = np.flatnonzero(asked), self.priced
         constant, shift = priced.constants[y[at]], priced.shifts[y[at]]
-        least = Bounded.of(constant, shift, level.states[at], shift.shape[1] + 1 if M is None else M).bound
+        least = BoundedNodes.of(constant, shift, level.states[at], shift.shape[1] + 1 if M is None else M).bound
         empty = at[least > EXCESS * (np.abs(constant) + np.abs(shift).sum(axis=1))]
         self.tree.proof.refute_all(level.place[empty], priced.numbers[y[empty]])
         keep = np.ones(level.at.size, dtype=bool)
         keep[empty] = False
         return level.part(keep)
 
-    def _bounded_leaves(self, level: Level) -> tuple[Level, Bounded, Integers]:
+    def _bounded_leaves(self, level: TreeLevel) -> tuple[TreeLevel, BoundedNodes, Integers]:
         """Leaves, what bounds them, and by which multipliers."""
         is_leaf = (self.old.feature[level.at] < 0) & (self.old.dual[level.at] >= 0)
         y = np.where(is_leaf, self.old.multiplier[level.at], len(self.old.multipliers) - 1)
-        return level, self._bounded(level.dual, y, level.states), y
+        return level, self._apply_bounds(level.dual, y, level.states), y
 
-    def _enter(self, found: list[Level]) -> None:
+    def _enter(self, found: list[TreeLevel]) -> None:
         """Close the leaves that are bounded well enough; open the others."""
-        level = self._refuted(Level.joined(found))
+        level = self._refuted(TreeLevel.join_levels(found))
         level, bounded, y = self._bounded_leaves(level)
         closed = bounded.bound >= self.cutoff
         self._close(level.place[closed], level.dual[closed], y[closed], bounded.bound[closed])
@@ -376,7 +379,7 @@ class Replanting:
         self._open(level.part(~closed), bounded.part(~closed), self.priced.prices[y[~closed]])
         self.open = len(self.tree.waiting)
 
-    def _open(self, level: Level, bounded: Bounded, prices: Integers) -> None:
+    def _open(self, level: TreeLevel, bounded: BoundedNodes, prices: Integers) -> None:
         """Let nodes wait, unless a row leaves them nothing."""
         if not level.at.size:
             return
@@ -404,5 +407,5 @@ def _places(alive: Integers, count: int) -> Integers:
     return where
 
 
-def _no_warm(size: int) -> Warm:
-    return Warm(np.zeros(size, dtype=np.float32), 0.0, 0.5)
+def _no_warm(size: int) -> WarmStart:
+    return WarmStart(np.zeros(size, dtype=np.float32), 0.0, 0.5)

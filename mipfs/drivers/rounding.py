@@ -10,15 +10,15 @@ import numpy as np
 
 from mipfs.atoms import BestSearch
 from mipfs.inner.alike import AT_A_TIME, alike
-from mipfs.inner.face_layer import Face
-from mipfs.inner.restricted import Pool, Solution
+from mipfs.inner.face_layer import FacePool
+from mipfs.inner.restricted import RestrictedSolution, SelectionPool
 from mipfs.inner.subproblem import Subproblem
 from mipfs.kernels.bound import gains
-from mipfs.plumbing.arrays import Array, Integers, scattered
+from mipfs.plumbing.arrays import Array, Integers, scatter
 from mipfs.problem import Problem
 from mipfs.proof.cuts import scores_of
 from mipfs.run.heuristics import Supports
-from mipfs.run.part import Part
+from mipfs.run.part import PartialRun
 from mipfs.run.run import Run
 from mipfs.settings import RoundingSettings
 
@@ -52,15 +52,15 @@ class Rounding:
         scores = gains(scores_of(problem, alpha * problem.dual_signs), problem.penalty)
         round_to(self.run, [scores])
 
-    def of_mixture(self, pool: Pool, last: Solution) -> None:
+    def of_mixture(self, pool: SelectionPool, last: RestrictedSolution) -> None:
         """Offer the selection of largest σ; not of a run that must stop, which comes to `of_all` at once."""
         if self.run.must_stop:
             return
         among = None if self.top is None else pool.used
         run = self.run if among is None else self._part(among)
-        round_to(run, [_mixed(pool, last, self.run.problem.atoms.count, among)])
+        round_to(run, [_mix_sigma(pool, last, self.run.problem.atoms.count, among)])
 
-    def of_all(self, pool: Pool, last: Solution, most: int | None = 0) -> None:
+    def of_all(self, pool: SelectionPool, last: RestrictedSolution, most: int | None = 0) -> None:
         """Offer what every ranking leads to, spliced by `most` SVMs (None: any)."""
         count = self.run.problem.atoms.count
         if self.top is None:
@@ -79,7 +79,8 @@ class Rounding:
             chosen = among[part.incumbent.selected]
             kinds = part.alike
             v = Subproblem(part.problem, lambda: self.run.must_stop).solve(sigma, self.settings.rough_gap).svm.alpha
-            del part  # before the vector over all samples is made, or the next part
+            # Before the vector over all samples is made, or the next part.
+            del part
             if kinds is not None:
                 kinds.forget()
                 v = kinds.spread(v, self.run.problem.c_i)
@@ -91,17 +92,19 @@ class Rounding:
             del kinds, v
             by = [np.isin(among, chosen).astype(float)]
 
-    def generated(self, pool: Pool, among: Integers) -> list[Array]:
-        """The last selections of a `Face`, over the atoms `among` (k,), ascending: as there are few, they differ."""
-        members = pool.members[-self.settings.starts :] if isinstance(pool, Face) else []
+    def generated(self, pool: SelectionPool, among: Integers) -> list[Array]:
+        """The last selections of a `FacePool`, over the atoms `among` (k,), ascending: as there are few, they
+        differ.
+        """
+        members = pool.members[-self.settings.starts :] if isinstance(pool, FacePool) else []
         return [np.isin(among, ids).astype(float) for ids, _ in members]
 
-    def _part(self, among: Integers) -> Merged:
+    def _part(self, among: Integers) -> MergedRun:
         """The run over some of the features."""
-        return Merged(self.run, among)
+        return MergedRun(self.run, among)
 
 
-class Merged(Part):
+class MergedRun(PartialRun):
     """The run over some of the features, with one weighted sample for those that are alike on them.
 
     Parameters
@@ -122,7 +125,9 @@ class Merged(Part):
         return problem.restricted(held, problem.atoms.restricted(held, data))
 
 
-def rankings(problem: Problem, pool: Pool, last: Solution, among: Integers | None = None) -> list[Array]:
+def rankings(
+    problem: Problem, pool: SelectionPool, last: RestrictedSolution, among: Integers | None = None
+) -> list[Array]:
     """By what a relaxation is rounded: |w|, σ, and the score at the last α (FGM-B of Tan 2010); each (count,).
 
     Of the atoms `among` (k,) alone, ascending, which hold all that the relaxation uses, each (k,).
@@ -132,7 +137,7 @@ def rankings(problem: Problem, pool: Pool, last: Solution, among: Integers | Non
     """
     used = pool.used
     v = last.alpha * problem.dual_signs
-    sigma = _mixed(pool, last, problem.atoms.count, among)
+    sigma = _mix_sigma(pool, last, problem.atoms.count, among)
     place = used if among is None else np.searchsorted(among, used)
     columns = problem.atoms.columns(used)
     held, of_last = np.unique(last.ids, return_inverse=True)
@@ -156,12 +161,12 @@ def _scores(problem: Problem, used: Integers, v: Array) -> Array:
     return np.concatenate([np.empty(0), *(problem.atoms.restricted(ids).scores(v) for ids in few)])
 
 
-def _mixed(pool: Pool, last: Solution, count: int, among: Integers | None) -> Array:
+def _mix_sigma(pool: SelectionPool, last: RestrictedSolution, count: int, among: Integers | None) -> Array:
     """σ of the relaxation, (count,), or of the atoms `among` alone."""
     mixed = pool.sparse_mixture(last.mu)
     used = np.array([*mixed], dtype=np.int64)
     values = np.minimum([*mixed.values()], 1.0)
-    return scattered(
+    return scatter(
         count if among is None else among.size, used if among is None else np.searchsorted(among, used), values
     )
 

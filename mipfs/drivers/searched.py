@@ -15,12 +15,12 @@ from typing import cast
 import numpy as np
 
 from mipfs.atoms.implicit import Implicit, Search
-from mipfs.inner.boolean import Boolean, Solved
+from mipfs.inner.boolean import Boolean, SolvedRelaxation
 from mipfs.kernels.bound import U, gains, lower
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Dual, decoded, dual_value_below
+from mipfs.proof.cuts import Dual, decode_dual, dual_value_below
 from mipfs.run.run import Run
 from mipfs.selection.selection import Rows
 
@@ -29,7 +29,7 @@ TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False)
-class Searched:
+class SearchedBound:
     """What one dual vector proves, of atoms that are found by a search.
 
     Attributes
@@ -89,7 +89,8 @@ class Searched:
         size = np.sqrt(max(score, 0.0)) - self.radius
         ids = self.search.search(self.v, held.size + most, max(size, 0.0))[0]
         found = ids[~np.isin(ids, held)][:most]
-        if size <= 0.0 and found.size < most:  # not even a score of 0 is ruled out
+        # Not even a score of 0 is ruled out.
+        if size <= 0.0 and found.size < most:
             known = np.union1d(held, found)
             every = np.arange(min(self.problem.atoms.count, known.size + most))
             found = np.concatenate([found, np.setdiff1d(every, known)[: most - found.size]])
@@ -101,7 +102,7 @@ class Searched:
         return self.problem.atoms.closed(np.unique(np.concatenate([named, self.mixed, self.top, ids])))
 
 
-def searched(run: Run) -> Searched:
+def search_root(run: Run) -> SearchedBound:
     """Solve the relaxation over all atoms of a problem over atoms that are searched, without the rows of heredity."""
     problem = run.problem
     assert problem.M is not None
@@ -110,12 +111,12 @@ def searched(run: Run) -> Searched:
     settings = run.settings.growth
     few = max(settings.entering, 4 * problem.M)
     alpha = loss.Solver(problem.data, problem.c_i, problem.bias).solve(np.empty(0, dtype=np.int64), tol=1e-6).alpha
-    best = _judged(problem, search, loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias))
+    best = _judge_dual(problem, search, loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias))
     run.raise_bound(best.lower)
     held = np.sort(search.search(best.v, few)[0])
     for _ in range(settings.rounds if held.size and problem.M else 0):
         solved = _over(run, held)
-        now = _judged(problem, search, solved.cut.dual, held[solved.sigma > 1e-6])
+        now = _judge_dual(problem, search, solved.cut.dual, held[solved.sigma > 1e-6])
         if now.lower > best.lower or not best.mixed.size:
             best = replace(max(now, best, key=lambda one: one.lower), mixed=now.mixed)
         run.raise_bound(best.lower)
@@ -127,7 +128,7 @@ def searched(run: Run) -> Searched:
     return best
 
 
-def _over(run: Run, held: Integers) -> Solved:
+def _over(run: Run, held: Integers) -> SolvedRelaxation:
     """The relaxation over some atoms."""
     part = replace(run.problem.restricted(held), rows=Rows.empty(held.size))
     gap = 0.5 * run.settings.growth.gap
@@ -135,9 +136,9 @@ def _over(run: Run, held: Integers) -> Solved:
     return solver.solve(*part.selection.sigma_bounds(), gap)
 
 
-def _judged(problem: Problem, search: Search, dual: Dual, mixed: Integers | None = None) -> Searched:
+def _judge_dual(problem: Problem, search: Search, dual: Dual, mixed: Integers | None = None) -> SearchedBound:
     """What a feasible dual vector proves."""
-    exact = decoded(dual)
+    exact = decode_dual(dual)
     M = problem.M or 0
     v = exact * problem.data.y
     top, sizes = search.search(v, M)
@@ -145,4 +146,4 @@ def _judged(problem: Problem, search: Search, dual: Dual, mixed: Integers | None
     squares = np.full(M, (radius + TINY) ** 2)
     squares[: top.size] = np.square(sizes + radius)
     g = dual_value_below(get_loss(problem.loss), exact, problem.c_i)
-    return Searched(problem, search, dual, v, g, top, squares, radius, top[:0] if mixed is None else mixed)
+    return SearchedBound(problem, search, dual, v, g, top, squares, radius, top[:0] if mixed is None else mixed)

@@ -2,8 +2,8 @@
 
 Where a batch of open nodes is about to be handed out, the separator is asked about the fractional σ of the first of
 them, in their order, and before that about those of the root, which is relaxed again while that lifts its bound. What
-a batch is told is fixed when it is handed out (`mipfs.inner.unit.Told`), and what is asked depends on the tree alone:
-neither threads nor who is done first make the rows others.
+a batch is told is fixed when it is handed out (`mipfs.inner.unit.ExplorationRules`), and what is asked depends on the
+tree alone: neither threads nor who is done first make the rows others.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from mipfs.drivers.waiting import unpacked
+from mipfs.drivers.waiting import unpack_open_node
 from mipfs.errors import UsageError
-from mipfs.inner.boolean_node import FREE, INSIDE, Relaxation
+from mipfs.inner.boolean_node import FREE, INSIDE, BooleanRelaxation
 from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.kernels.node import relaxed_of
 from mipfs.kernels.units import OpenNodes
@@ -103,10 +103,10 @@ def sigmas(relaxation: RowsRelaxation, nodes: OpenNodes, prices: Array) -> Itera
     None where weights of single features are not kept (groups, boxes): there the root alone is asked about.
     """
     kernel, problem = relaxation.kernel, relaxation.problem
-    if not isinstance(kernel, Relaxation):
+    if not isinstance(kernel, BooleanRelaxation):
         return
     for at in range(nodes.heads.size):
-        states, warm = unpacked(nodes, at, relaxation.alive.size)
+        states, warm = unpack_open_node(nodes, at, relaxation.alive.size)
         own = relaxation.pricing.of(prices[at]) or relaxation.pricing.none
         inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
         columns = np.concatenate([inside, free])

@@ -23,16 +23,16 @@ from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError, StoppedError, UndecidedError, UsageError
 from mipfs.plumbing.signals import lost
 from mipfs.problem import Problem
-from mipfs.result.decided import Deciding
+from mipfs.result.decided import DecisionMaker
 from mipfs.result.loaded import point_of
 from mipfs.result.result import Record, Result
-from mipfs.result.state import State
+from mipfs.result.state import RunState
 from mipfs.run.checkpoint import Keeper, state_of, taken_up
 from mipfs.run.finish import result_of
 from mipfs.run.live_lines import live_lines
 from mipfs.run.outcome import Outcome
 from mipfs.run.run import Observer, Run, Steps, interruptible, settings_of
-from mipfs.run.warm import Warm
+from mipfs.run.warm import RunStart
 from mipfs.run.warm_up import prepare
 from mipfs.settings import DriverSettings
 
@@ -83,8 +83,8 @@ class Session:
         observers: Iterable[Observer] = (),
         verbose: bool = False,
         keeper: Keeper | None = None,
-        resume: State | None = None,
-        warm: Warm | None = None,
+        resume: RunState | None = None,
+        warm: RunStart | None = None,
         why_no_state: str = "",
         settings: DriverSettings | None = None,
         own: Evaluation | None = None,
@@ -109,7 +109,8 @@ class Session:
             asked = prepare(module, problem, options)
             heard = (*observers, *lines, self._note)
             if problem.data.block().is_stored:
-                _ = problem.data.sha256  # of the result: a pass over the data, which a limit should not wait for
+                # The result needs the digest: a pass over the data, which a limit should not wait for.
+                _ = problem.data.sha256
             self._run = Run(problem, options, observers=heard, callback=callback, settings=settings)
             self._run.is_certified = module.CAPABILITY.is_certified
             self._run.resume, self._run.warm = resume, warm
@@ -127,7 +128,7 @@ class Session:
         return self._run.outcome
 
     @property
-    def state(self) -> State:
+    def state(self) -> RunState:
         """Where the loop stands, to be saved or handed to ``resume=``; after its end, where it last stood.
 
         `gbd` goes on to the bit from where its LP was made anew alone: its state is the last of these, some tens of
@@ -188,7 +189,7 @@ class Session:
             found = result_of(self._run, self.driver)
             if self._own is not None and found.has_classifier:
                 self._own.check(point_of(found, self._own.problem), found.objective)
-            deciding = None if found.claim is None else Deciding(self._data)
+            deciding = None if found.claim is None else DecisionMaker(self._data)
             found = dataclasses.replace(found, deciding=deciding)
             self._result = found if self._keeper is None else dataclasses.replace(found, state=self._keeper.state)
             if not isinstance(self._model, Problem) and found.has_classifier:
@@ -255,9 +256,11 @@ class Session:
         try:
             made = next(self._steps)
         except (StopIteration, StoppedError):
-            pass  # the gap or the limit says the rest
+            # The gap or the limit says the rest.
+            pass
         except UndecidedError:
-            run.closed = True  # as far as it can be
+            # The gap is closed as far as it can be.
+            run.closed = True
         except NumericalError:
             run.failed = True
         else:

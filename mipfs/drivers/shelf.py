@@ -14,6 +14,6 @@ SHELF = {
 }
 
 
-def published(name: str) -> ModuleType:
+def load_published(name: str) -> ModuleType:
     """The module of a part."""
     return module_of("published part", name, SHELF)

@@ -20,21 +20,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.branching import RULES, begun, get_rule, taught
-from mipfs.drivers.pieces import Numbers, Pieces, one_after_the_other
+from mipfs.branching import RULES, begin_memory, get_rule, taught
+from mipfs.drivers.pieces import MultiplierNumbers, ProofPieces, one_after_the_other
 from mipfs.drivers.separating import Separation, rises, sigmas
-from mipfs.drivers.tree_proof import Node, TreeProof
-from mipfs.drivers.waiting import Waiting, packed, unpacked
-from mipfs.inner.boolean_node import FREE, INSIDE, MOST_TOGETHER, OUTSIDE, States, Warm, carries
+from mipfs.drivers.tree_proof import OpenNode, TreeProof
+from mipfs.drivers.waiting import NodeQueue, pack_open_node, unpack_open_node
+from mipfs.inner.boolean_node import FREE, INSIDE, MOST_TOGETHER, OUTSIDE, States, WarmStart, carries
 from mipfs.inner.completions import are_few
 from mipfs.inner.footpath import RowsOutcome
 from mipfs.inner.node_solver import NodeSolver
 from mipfs.inner.rows_node import RowsRelaxation
-from mipfs.inner.unit import NOTHING, Explored, Told, Unit
+from mipfs.inner.unit import NOTHING, ExplorationRules, NodeUnit, UnitResult
 from mipfs.kernels import subtree
 from mipfs.kernels.bound import gains
 from mipfs.kernels.structures import LIMITS, SPLIT
-from mipfs.kernels.units import FirstDuals, Found, OpenNodes
+from mipfs.kernels.units import ExploredPieces, FirstDuals, OpenNodes
 from mipfs.plumbing.arrays import Arrays
 from mipfs.proof.cuts import Cut
 from mipfs.proof.duals import DualStore
@@ -52,7 +52,7 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
-class Tree(TreeProof):
+class SearchTree(TreeProof):
     """The open nodes, the proof of the closed ones, and the node solver that they share.
 
     Parameters
@@ -81,7 +81,7 @@ class Tree(TreeProof):
         self.level = math.inf
         self.above: Arrays = {}
         self.offers = list[tuple[npt.NDArray[np.float32], float]]()
-        self.waiting = Waiting(run.room)
+        self.waiting = NodeQueue(run.room)
         self._memory = NOTHING.memory
         self.splits = list[npt.NDArray[Any]]()
         self.first = np.where(lb[self.relaxation.alive] > 0.5, INSIDE, FREE).astype(np.int8)
@@ -125,7 +125,8 @@ class Tree(TreeProof):
         first = self.relaxation.propagation(self.first)
         place, states = self.take(self.proof.root, first)
         self.n_nodes = 1
-        if first.broken is not None:  # a run begins with a selection that satisfies the rows
+        # A run begins with a selection that satisfies the rows.
+        if first.broken is not None:
             self.refute(place, self.relaxation.propagation.ray(first.broken))
             return
         outcome, cut = self._separated_root(states)
@@ -165,7 +166,7 @@ class Tree(TreeProof):
         found[self.relaxation.alive] = sigma
         return found
 
-    def _screened_root(self, place: int, states: States, outcome: RowsOutcome) -> Node:
+    def _screened_root(self, place: int, states: States, outcome: RowsOutcome) -> OpenNode:
         """The root with what its dual vector fixes; the node solver goes on without what is fixed to 0."""
         cutoff = self._root_cutoff
         y = outcome.prices
@@ -174,7 +175,8 @@ class Tree(TreeProof):
         none = self.relaxation.pricing.none
         bound, goes_in, goes_out = self.relaxation.bound(whole, outcome.q, y, states, cutoff)
         least, *others = self.relaxation.bound(nothing, outcome.q, none, states, cutoff)
-        if least > bound:  # a limit came so early that α = 0 proves more
+        # A limit came so early that α = 0 proves more.
+        if least > bound:
             bound, (goes_in, goes_out), whole, y = least, others, nothing, none
         dual = self.proof.add_dual(whole, outcome.q)
         place, states = self.screen(place, dual, y.y, states, goes_in, goes_out, cutoff)
@@ -184,10 +186,10 @@ class Tree(TreeProof):
         if keep.size < states.size:
             self.relaxation = self.relaxation.restricted(keep)
             states = states[keep]
-            warm = Warm(warm.w[keep], warm.b, warm.rho)
+            warm = WarmStart(warm.w[keep], warm.b, warm.rho)
         self.loss = self.settings.bytes_share * self.run.options.gap * abs(bound) if self.is_plain else 0.0
         self.relaxation.coarsen(self.loss)
-        return Node(bound, place, dual, states, warm, y=y.y)
+        return OpenNode(bound, place, dual, states, warm, y=y.y)
 
     def climb(self) -> None:
         """Climb to a good incumbent, for what it lets the root screen; many samples had a climb before the root."""
@@ -197,7 +199,7 @@ class Tree(TreeProof):
 
     def begin_anew(self) -> None:
         """Forget the open nodes and the proof."""
-        self.waiting = Waiting(self.run.room)
+        self.waiting = NodeQueue(self.run.room)
         self.begin_proof()
 
     def narrow(self, alive: Integers) -> None:
@@ -206,7 +208,7 @@ class Tree(TreeProof):
             self.relaxation = self.relaxation.restricted(np.searchsorted(self.relaxation.alive, alive))
         self.relaxation.coarsen(self.loss)
 
-    def forget(self, taken: Sequence[Unit]) -> None:
+    def forget(self, taken: Sequence[NodeUnit]) -> None:
         """Keep of a proof that nobody wants what open nodes need; those that are being explored are renumbered, too."""
         held = [unit.nodes.heads for unit in taken if not unit.goes_on] + [self.waiting.heads]
         duals = self.moved(np.concatenate([heads["dual"] for heads in held]))
@@ -217,23 +219,23 @@ class Tree(TreeProof):
             heads["place"], heads["dual"], heads["prices"] = np.arange(own.start, own.stop), duals[own], prices[own]
             at = own.stop
 
-    def push(self, node: Node) -> None:
+    def push(self, node: OpenNode) -> None:
         """Put a node among the open ones, by its bound."""
-        nodes = packed(node.states, node.warm, node.bound, node.place, node.dual)
+        nodes = pack_open_node(node.states, node.warm, node.bound, node.place, node.dual)
         nodes.heads["prices"], nodes.heads["age"], nodes.heads["why"] = self.prices.add(node.y), node.age, node.why
         nodes.heads["atom"], nodes.heads["share"] = node.atom, node.share
         self.waiting.extend(nodes)
 
-    def node(self, nodes: OpenNodes, at: int) -> Node:
+    def node(self, nodes: OpenNodes, at: int) -> OpenNode:
         """One of some open nodes, as an object."""
         head = nodes.heads[at]
-        states, warm = unpacked(nodes, at, self.relaxation.alive.size)
+        states, warm = unpack_open_node(nodes, at, self.relaxation.alive.size)
         names = "place", "dual", "prices", "age", "why", "atom"
         place, dual, prices, age, why, atom = (int(head[name]) for name in names)
         share = float(head["share"])
-        return Node(float(head["bound"]), place, dual, states, warm, self.prices[prices], age, why, atom, share)
+        return OpenNode(float(head["bound"]), place, dual, states, warm, self.prices[prices], age, why, atom, share)
 
-    def enter(self, node: Node) -> None:
+    def enter(self, node: OpenNode) -> None:
         """Keep a node with what the rows fix in it, unless they leave it nothing."""
         after = self.relaxation.propagation(node.states)
         place, states = self.take(node.place, after)
@@ -277,7 +279,7 @@ class Tree(TreeProof):
                 found[at] = self.has_ties_only(self.node(nodes, at))
         return found
 
-    def has_ties_only(self, node: Node) -> bool:
+    def has_ties_only(self, node: OpenNode) -> bool:
         """Whether all that a node holds is counted in a list of near-optimal supports, not listed."""
         if not self.run.wants_all or not node.bound >= self.run.cutoff:
             return False
@@ -297,7 +299,7 @@ class Tree(TreeProof):
     def memory(self) -> Array:
         """(k, ·) what the branching rule has learnt of the atoms in play; what is in play changes at the root alone."""
         if self._memory.shape[0] != self.relaxation.alive.size:
-            self._memory = begun(self.settings.branching, self.relaxation.alive.size)
+            self._memory = begin_memory(self.settings.branching, self.relaxation.alive.size)
         return self._memory
 
     def remember(self, memory: Array) -> None:
@@ -310,9 +312,9 @@ class Tree(TreeProof):
         self._memory = taught(self.settings.branching, self.memory, one_after_the_other([np.empty(0, SPLIT), *splits]))
 
     @property
-    def told(self) -> Told:
+    def told(self) -> ExplorationRules:
         """What the units of the next batch are told."""
-        return Told(self.memory, self.derived) if self.memory.size or self.derived else NOTHING
+        return ExplorationRules(self.memory, self.derived) if self.memory.size or self.derived else NOTHING
 
     def separate(self, points: Iterable[Array]) -> bool:
         """Ask the separator about some σ (p,); whether there are more rows now."""
@@ -327,7 +329,7 @@ class Tree(TreeProof):
             few = nodes._replace(heads=nodes.heads[: self.separation.settings.points])
             self.separate(sigmas(self.relaxation, few, self.prices.of(few.heads["prices"])))
 
-    def units(self, nodes: OpenNodes, cutoff: float) -> list[Unit]:
+    def units(self, nodes: OpenNodes, cutoff: float) -> list[NodeUnit]:
         """The units of work of some open nodes: how many, and which nodes each has, depends on the tree alone."""
         count = nodes.heads.size
         least, worth = self.settings.least_units, self.settings.unit_work
@@ -337,14 +339,16 @@ class Tree(TreeProof):
         sizes = np.diff(np.append(np.arange(0, count, size), count))
         return self.cut(nodes, sizes, self.limits(nodes.heads["bound"], cutoff))
 
-    def cut(self, nodes: OpenNodes, sizes: Integers, limits: npt.NDArray[Any], told: Told | None = None) -> list[Unit]:
+    def cut(
+        self, nodes: OpenNodes, sizes: Integers, limits: npt.NDArray[Any], told: ExplorationRules | None = None
+    ) -> list[NodeUnit]:
         """The units of work of some open nodes, of sizes (U,) that add up to them; by default told what is known."""
         told = self.told if told is None else told
         prices = self.prices.of(nodes.heads["prices"])[:, : self.n_rows - len(self.derived) + len(told.derived)]
         ends = np.cumsum(sizes)
         duals = self.first_duals(nodes.heads)
         each = [slice(*one) for one in zip((ends - sizes).tolist(), ends.tolist(), strict=True)]
-        return [Unit(nodes.part(own), duals.between(own), limits[own], prices[own], told=told) for own in each]
+        return [NodeUnit(nodes.part(own), duals.between(own), limits[own], prices[own], told=told) for own in each]
 
     def first_duals(self, heads: npt.NDArray[Any]) -> FirstDuals:
         """The dual vectors that earned the bounds of some nodes."""
@@ -370,7 +374,7 @@ class Tree(TreeProof):
         return found
 
     def merge(
-        self, units: Sequence[Unit], found: Sequence[Explored | None], before: Callable[[], None] = lambda: None
+        self, units: Sequence[NodeUnit], found: Sequence[UnitResult | None], before: Callable[[], None] = lambda: None
     ) -> None:
         """Take over, in order, what was found below the nodes of units; nodes that nobody came to are open as before.
 
@@ -385,7 +389,7 @@ class Tree(TreeProof):
             self.leaf(node)
         self.learn()
 
-    def keep_pace(self, units: Sequence[Unit], found: Sequence[Explored | None], steps: int) -> None:
+    def keep_pace(self, units: Sequence[NodeUnit], found: Sequence[UnitResult | None], steps: int) -> None:
         """Learn how many Newton steps a node takes that is handed out, with what is explored below it."""
         pairs = zip(units, found, strict=True)
         count = sum(len(unit) for unit, one in pairs if one is not None and not unit.is_enumerated)
@@ -398,9 +402,9 @@ class Tree(TreeProof):
         size = self.run.problem.data.n_samples * self.relaxation.alive.size
         return float(self.pace * size / self.run.settings.search.unit)
 
-    def enter_all(self, units: Sequence[Unit], found: Sequence[Explored | None]) -> list[Node]:
+    def enter_all(self, units: Sequence[NodeUnit], found: Sequence[UnitResult | None]) -> list[OpenNode]:
         """Enter what was found, then what others found of the nodes that were stuck in it; returns leaves."""
-        heads, pieces, rescued = list[npt.NDArray[Any]](), list[Found](), list[list[Found]]()
+        heads, pieces, rescued = list[npt.NDArray[Any]](), list[ExploredPieces](), list[list[ExploredPieces]]()
         goes_on = list[bool]()
         for unit, one in zip(units, self._whole(units, found), strict=True):
             if one is None:
@@ -414,34 +418,35 @@ class Tree(TreeProof):
                 goes_on += [unit.goes_on] * one.found.totals.size
         if not pieces:
             return []
-        stuck, leaves = self.take_pieces(Pieces(pieces, one_after_the_other(heads), np.array(goes_on)))
+        stuck, leaves = self.take_pieces(ProofPieces(pieces, one_after_the_other(heads), np.array(goes_on)))
         self.rescued += stuck.size
         while stuck.size:
             pieces, rescued = [one[0] for one in rescued if one], [one[1:] for one in rescued]
-            stuck, more = self.take_pieces(Pieces(pieces, stuck))
+            stuck, more = self.take_pieces(ProofPieces(pieces, stuck))
             leaves += more
         return leaves
 
-    def _whole(self, units: Sequence[Unit], found: Sequence[Explored | None]) -> list[Explored | None]:
+    def _whole(self, units: Sequence[NodeUnit], found: Sequence[UnitResult | None]) -> list[UnitResult | None]:
         """What came of units, with nothing between two that go on with one node: what is missing there is left open."""
         whole, comes, relaxation = list(found), False, self.relaxation
         for at in range(len(units) - 1, -1, -1):
             one, unit = whole[at], units[at]
-            if one is not None and one.found is None and unit.turn is not None:  # there was nothing to do, or no time
+            # There was nothing to do, or no time.
+            if one is not None and one.found is None and unit.turn is not None:
                 one = whole[at] = None
             if one is None and comes:
-                sides = relaxation.strengthened(unit.told.derived).propagation.sides
+                sides = relaxation.strengthen(unit.told.derived).propagation.sides
                 one = whole[at] = relaxation.completions.left_open(unit, sides)
             comes = unit.goes_on and (comes or one is not None)
         return whole
 
-    def take_pieces(self, pieces: Pieces) -> tuple[npt.NDArray[Any], list[Node]]:
+    def take_pieces(self, pieces: ProofPieces) -> tuple[npt.NDArray[Any], list[OpenNode]]:
         """Enter pieces into the proof, and keep what they left open; returns the records of stuck nodes, and leaves."""
         numbers = None
         if self.relaxation.propagation.count:
             first, others = pieces.heads["prices"], self.prices.add_all(pieces.prices)
             rays = self.rays(pieces.causes, pieces.prices.shape[1])
-            numbers = Numbers(first, self.numbers(first), others, self.numbers(others), rays)
+            numbers = MultiplierNumbers(first, self.numbers(first), others, self.numbers(others), rays)
         pieces.enter(self.proof, self.relaxation.alive, numbers)
         self.count(pieces)
         back = pieces.back(numbers)
@@ -452,7 +457,7 @@ class Tree(TreeProof):
         self.waiting.extend(back._replace(heads=back.heads[~np.isin(why, APART)]))
         return stuck, leaves
 
-    def count(self, pieces: Pieces) -> None:
+    def count(self, pieces: ProofPieces) -> None:
         """Count what explorations did, and keep which weights are to be rounded."""
         totals = pieces.totals
         self.steps += int(totals["steps"].sum())
@@ -476,7 +481,7 @@ class Tree(TreeProof):
         self.svms += int(totals["svms"].sum())
         self.svm_steps += int(totals["steps"].sum())
 
-    def leaf(self, node: Node) -> None:
+    def leaf(self, node: OpenNode) -> None:
         """One selection is left, or none: evaluate it, and close the node with its own dual vector."""
         problem = self.run.problem
         pricing = self.relaxation.pricing
@@ -526,7 +531,8 @@ class Tree(TreeProof):
         scores = np.zeros(self.run.problem.atoms.count)
         scores[self.relaxation.alive[largest]] = np.minimum(size[largest], 1e30)
         own = self.supports if supports is None else supports
-        own.round(scores, min(own.run.objective, self.run.objective))  # no cut is wanted of it, only an incumbent
+        # Only an incumbent is wanted of the relaxation, no cut.
+        own.round(scores, min(own.run.objective, self.run.objective))
 
     def dive(self, order: Integers) -> None:
         """Offer the selection that takes the alive atoms in this order as far as the rows allow."""
@@ -588,4 +594,4 @@ class Tree(TreeProof):
 
     def finish(self) -> Proof | None:
         """The proof of the bound; None where none was begun, or where it was lost."""
-        return self.finished(self.waiting.heads) if self.n_nodes else None
+        return self.finish_proof(self.waiting.heads) if self.n_nodes else None

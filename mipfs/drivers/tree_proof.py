@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.inner.boolean_node import INSIDE, OUTSIDE, States, Warm
-from mipfs.inner.propagation import Fixed
+from mipfs.inner.boolean_node import INSIDE, OUTSIDE, States, WarmStart
+from mipfs.inner.propagation import PropagatedFixings
 from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.kernels.subtree import OPEN
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.tape import Tape
 from mipfs.proof.duals import DualStore
 from mipfs.proof.evidence import empty_proof
-from mipfs.proof.multipliers import cancelled
+from mipfs.proof.multipliers import cancel_multipliers
 from mipfs.proof.proof import REFUTED, Multipliers, Proof
 from mipfs.proof.saved import anew
 from mipfs.result.result import CERTIFICATE_LIMIT
@@ -36,7 +36,7 @@ WRITTEN_BYTES, CERTIFICATE_COPIES = 64, 1
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class OpenNode:
     """An open node.
 
     Attributes
@@ -56,7 +56,7 @@ class Node:
     place: int
     dual: int
     states: States
-    warm: Warm
+    warm: WarmStart
     y: Array = field(default_factory=lambda: np.zeros(0))
     age: int = 0
     why: int = OPEN
@@ -90,7 +90,7 @@ class TreeProof:
         self.proof = empty_proof(self.run.problem, tape=Tape(self.run.room))
         self.floor = math.inf
         self.closed_at = math.inf
-        self.prices = Prices(self.n_rows)
+        self.prices = MultiplierStore(self.n_rows)
         self._needed = 0
         self._shown = dict[int, int]()
         self._rays = np.empty((2, 0), dtype=np.int64)
@@ -103,7 +103,7 @@ class TreeProof:
     def strengthen(self, derived: Sequence[ChvatalGomory]) -> None:
         """Go on with more rows, behind the others; multipliers that are kept get zeros for them."""
         self.derived = (*self.derived, *derived)
-        self.relaxation = self.relaxation.strengthened(self.derived)
+        self.relaxation = self.relaxation.strengthen(self.derived)
         self.prices.widen(self.n_rows)
         self.proof.widen(self.n_rows)
 
@@ -127,7 +127,7 @@ class TreeProof:
         states[goes_in], states[goes_out] = INSIDE, OUTSIDE
         return place, states
 
-    def take(self, place: int, after: Fixed) -> tuple[int, States]:
+    def take(self, place: int, after: PropagatedFixings) -> tuple[int, States]:
         """Fix what propagation fixed: the other sides hold no selection, as the row behind each shows."""
         start = 0
         for cause, group in itertools.groupby(after.rays):
@@ -148,7 +148,7 @@ class TreeProof:
         """Multipliers of whoever knew fewer rows, with zeros for the others."""
         return np.append(np.asarray(y, dtype=float), np.zeros(self.n_rows - len(y))) if len(y) < self.n_rows else y
 
-    def close(self, node: Node, bound: float, *, is_final: bool = False) -> None:
+    def close(self, node: OpenNode, bound: float, *, is_final: bool = False) -> None:
         """Prune a node, and keep its bound; `is_final` where nothing can lift it further."""
         self.proof.close(node.place, node.dual, self.shown(node.y))
         self.done(bound, is_final=is_final)
@@ -201,15 +201,16 @@ class TreeProof:
             return None
         if len(self.run.problem.selection.rows.extra) == 0:
             return self._wide(y)
-        mended = cancelled(self.run.problem.selection, y)
+        mended = cancel_multipliers(self.run.problem.selection, y)
         self.lost = self.lost or mended is None
         return mended
 
-    def finished(self, heads: npt.NDArray[Any]) -> Proof | None:
+    def finish_proof(self, heads: npt.NDArray[Any]) -> Proof | None:
         """The proof of the bound: open nodes are closed with what they have; None when that was lost."""
         if self.run.options.certificate:
             self.proof.close_all(heads["place"], heads["dual"], self.numbers(heads["prices"]))
-        if not self.run.wants_all:  # of a list of near-optimal supports all leaves count
+        # Of a list of near-optimal supports all leaves count.
+        if not self.run.wants_all:
             self.proof.trim(self.run.bound)
         return None if self.lost or not self.run.options.certificate else self.proof
 
@@ -240,7 +241,7 @@ class TreeProof:
         return np.asarray(place, dtype=np.int64)
 
 
-class Prices:
+class MultiplierStore:
     """Multipliers of the user's rows by number, each once; −1 stands for none.
 
     Parameters

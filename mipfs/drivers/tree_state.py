@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.drivers.earlier import Earlier, apart
+from mipfs.drivers.earlier import EarlierTree, apart
 from mipfs.drivers.pieces import one_after_the_other
-from mipfs.drivers.tree import Tree
+from mipfs.drivers.tree import SearchTree
 from mipfs.drivers.waiting import of_arrays
 from mipfs.errors import UsageError
 from mipfs.inner.completions import are_few
-from mipfs.inner.unit import NOTHING, Told, Turn, Unit
+from mipfs.inner.unit import NOTHING, ColumnOrder, ExplorationRules, NodeUnit
 from mipfs.kernels.structures import LIMITS
 from mipfs.kernels.units import FirstDuals
 from mipfs.plumbing.arrays import Array, Arrays
@@ -60,7 +60,7 @@ def why_none(problem: Problem, options: Any) -> str:
     return ""
 
 
-def of_tree(tree: Tree, taken: Sequence[Unit] = ()) -> Arrays:
+def of_tree(tree: SearchTree, taken: Sequence[NodeUnit] = ()) -> Arrays:
     """The open nodes and the proof of a tree, and what it has counted; units that are `taken` have open nodes."""
     return {
         "tree_totals": np.array([getattr(tree, name) for name in TOTALS], dtype=float),
@@ -72,11 +72,11 @@ def of_tree(tree: Tree, taken: Sequence[Unit] = ()) -> Arrays:
         "tree_prices": tree.prices.array(),
         "tree_memory": tree.memory,
         "tree_derived": derived_bytes(tree.derived),
-        **proofs.saved(tree.proof),
+        **proofs.save_proof(tree.proof),
     }
 
 
-def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Unit] = ()) -> Arrays:
+def save_tree(tree: SearchTree, earlier: EarlierTree | None = None, taken: Sequence[NodeUnit] = ()) -> Arrays:
     """Everything that the tree needs to go on.
 
     Parameters
@@ -97,12 +97,12 @@ def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Unit] = ()
     return kept | ({} if earlier is None else earlier.kept)
 
 
-def _turn(unit: Unit) -> tuple[int, int]:
+def _turn(unit: NodeUnit) -> tuple[int, int]:
     """The columns of a unit's turn; (0, −1) where its nodes are enumerated as a whole, (0, 0) where they are not."""
     return (0, -int(unit.is_enumerated)) if unit.turn is None else unit.turn[:2]
 
 
-def handed_out(tree: Tree, arrays: Arrays) -> list[Unit]:
+def handed_out(tree: SearchTree, arrays: Arrays) -> list[NodeUnit]:
     """The units that were being explored where a run at rest left its tree, which are explored as they were to be."""
     sizes, turns, limits = arrays["tree_units"], arrays["tree_turns"], arrays["tree_limits"]
     if sizes.ndim != 1 or sizes.dtype != np.int64 or turns.shape != (sizes.size, 2) or turns.dtype != np.int64:
@@ -114,17 +114,17 @@ def handed_out(tree: Tree, arrays: Arrays) -> list[Unit]:
     )
     if np.any((sizes < 1) != goes_on) or np.any(sizes < 0) or count > tree.n_open or not of_limits:
         raise ValueError("units of other nodes")
-    told = _told(tree, arrays["tree_told"], int(arrays["tree_told_rows"]))
+    told = _rules_of_units(tree, arrays["tree_told"], int(arrays["tree_told_rows"]))
     nodes = tree.waiting.take(count, tree.relaxation.alive.size)
     whole = iter(tree.cut(nodes, sizes[~goes_on], limits.view(LIMITS).ravel(), told))
-    units = list[Unit]()
+    units = list[NodeUnit]()
     for begin, end in turns.tolist():
         unit = units[-1] if begin > 0 and units else next(whole)
         units.append(unit if end == 0 else _enumerated(tree, unit, begin, end))
     return units
 
 
-def _enumerated(tree: Tree, unit: Unit, begin: int, end: int) -> Unit:
+def _enumerated(tree: SearchTree, unit: NodeUnit, begin: int, end: int) -> NodeUnit:
     """A unit as `mipfs.drivers.anchors` makes it, of nodes whose places it may enumerate."""
     M, size = tree.run.problem.M, tree.relaxation.alive.size
     after = begin == 0 if unit.turn is None else unit.turn.end == begin
@@ -133,15 +133,15 @@ def _enumerated(tree: Tree, unit: Unit, begin: int, end: int) -> Unit:
     if M is None or not few or not fits or np.any(unit.nodes.heads["inside"] != M - (1 if end < 0 else 2)):
         raise ValueError("nodes that are not enumerated")
     prices = np.zeros((len(unit), tree.prices.rows))
-    turn = None if end < 0 else Turn(begin, end, begin == 0)
-    return Unit(unit.nodes, FirstDuals.none(), unit.limits, prices, True, turn)
+    turn = None if end < 0 else ColumnOrder(begin, end, begin == 0)
+    return NodeUnit(unit.nodes, FirstDuals.none(), unit.limits, prices, True, turn)
 
 
-def _told(tree: Tree, memory: Array, rows: int) -> Told:
+def _rules_of_units(tree: SearchTree, memory: Array, rows: int) -> ExplorationRules:
     """What units were told that were being explored."""
     if memory.shape != tree.memory.shape or memory.dtype != np.float64 or not 0 <= rows <= len(tree.derived):
         raise ValueError("units that were told something else")
-    return Told(memory, tree.derived[:rows]) if memory.size or rows else NOTHING
+    return ExplorationRules(memory, tree.derived[:rows]) if memory.size or rows else NOTHING
 
 
 def check_kept(arrays: Arrays, is_wanted: bool) -> None:
@@ -158,16 +158,17 @@ def check_kept(arrays: Arrays, is_wanted: bool) -> None:
         )
 
 
-def restored(tree: Tree, arrays: Arrays) -> None:
-    """Fill a tree that was not planted with what `saved` kept."""
+def restore_tree(tree: SearchTree, arrays: Arrays) -> None:
+    """Fill a tree that was not planted with what `save_tree` kept."""
     for name, value in zip(TOTALS, arrays["tree_totals"].tolist(), strict=True):
         setattr(tree, name, value if name in REAL else int(value))
-    proofs.restored(tree.proof, arrays)
+    proofs.restore_proof(tree.proof, arrays)
     alive = arrays["tree_alive"]
     tree.narrow(alive)
     tree.lost = bool(arrays["tree_lost"])
     derived, memory = derived_of(arrays["tree_derived"]), arrays["tree_memory"]
-    if len(derived) > len(tree.derived):  # a tree that goes on above a level has those that were found since
+    # A tree that goes on above a level has those that were found since.
+    if len(derived) > len(tree.derived):
         tree.separation.know(derived[len(tree.derived) :])
         tree.strengthen(derived[len(tree.derived) :])
     if memory.shape != tree.memory.shape or memory.dtype != np.float64 or not np.isfinite(memory).all():
@@ -189,12 +190,12 @@ def restored(tree: Tree, arrays: Arrays) -> None:
     tree.above = apart(arrays, ABOVE)[0]
 
 
-def risen(tree: Tree) -> None:
+def risen(tree: SearchTree) -> None:
     """Go on above the level up to which all was proven, where the tree stood when that began; it counts on."""
     counted = {name: getattr(tree, name) for name in TOTALS[2:]}
     arrays = tree.above
     tree.begin_anew()
-    restored(tree, arrays)
+    restore_tree(tree, arrays)
     for name, total in counted.items():
         setattr(tree, name, total)
     tree.level, tree.above = math.inf, {}

@@ -28,9 +28,9 @@ from mipfs.capability import Capability
 from mipfs.drivers.kelley import relaxed_of
 from mipfs.drivers.most_violated import MostViolated
 from mipfs.drivers.rounding import Rounding
-from mipfs.inner.face_layer import Face, FaceLayer
-from mipfs.inner.inner_layer import Bundle, Inner
-from mipfs.inner.restricted import Pool, Solution
+from mipfs.inner.face_layer import FaceLayer, FacePool
+from mipfs.inner.inner_layer import Bundle, BundleMethod
+from mipfs.inner.restricted import RestrictedSolution, SelectionPool
 from mipfs.plumbing.arrays import Array, Arrays, Integers
 from mipfs.plumbing.declared import Count, Declared, Gap, Gigabytes, Natural, Seconds
 from mipfs.problem import Problem
@@ -38,7 +38,7 @@ from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import restoring, taken_up
 from mipfs.run.run import Run, Steps
 from mipfs.settings import LayerSettings, TwoLayerSettings
-from mipfs.svm.labellings import combined
+from mipfs.svm.labellings import combine_dual
 
 if TYPE_CHECKING:
     from mipfs.formulation.program import Formulation
@@ -104,13 +104,13 @@ def run(run: Run) -> Steps:
     run.sharpness = run.settings.sharper
     most_violated = MostViolated(run, "hull")
     sharpness = 1.0
-    last: Solution | None = None
-    best: Solution | None = None
+    last: RestrictedSolution | None = None
+    best: RestrictedSolution | None = None
     pool, inner = layer(run.problem, options.inner, run.settings.layer)
     if run.resume is not None:
         last, best, sharpness = _taken_up(run, pool, inner, most_violated)
     if run.is_kept:
-        run.rest(_saved(pool, inner, most_violated, last, best, sharpness))
+        run.rest(_state_saver(pool, inner, most_violated, last, best, sharpness))
     while run.stop() is None:
         ids, sigma, lower = most_violated.of(inner.dual)  # Step 1
         run.raise_bound(lower)
@@ -135,7 +135,7 @@ def run(run: Run) -> Steps:
         is_cut = run.must_stop
         run.record()
         if run.came_to_rest(is_cut):
-            run.rest(_saved(pool, inner, most_violated, last, best, sharpness))
+            run.rest(_state_saver(pool, inner, most_violated, last, best, sharpness))
         yield None
     run.count(**most_violated.counters())
     if last is not None and best is not None:
@@ -143,7 +143,7 @@ def run(run: Run) -> Steps:
         run.outcome.alpha = last.alpha
         labellings = inner.labellings
         run.outcome.declare = partial(
-            _declared, run.problem, labellings.counts.copy(), labellings.losses.copy(), tuple(pool.members)
+            _declare_restricted, run.problem, labellings.counts.copy(), labellings.losses.copy(), tuple(pool.members)
         )
         if options.refit:
             rounding.of_all(pool, last, None if options.polish else 0)
@@ -151,19 +151,19 @@ def run(run: Run) -> Steps:
     most_violated.prove(run)
 
 
-def layer(problem: Problem, by: str, settings: LayerSettings) -> tuple[Pool, Inner | FaceLayer]:
+def layer(problem: Problem, by: str, settings: LayerSettings) -> tuple[SelectionPool, BundleMethod | FaceLayer]:
     """An empty pool and the inner layer: over a whole face where S is plain, over the hull of the pool elsewhere."""
     if by == "saddle" and problem.selection.is_plain:
-        return Face(), FaceLayer(problem, settings)
-    return Pool(), Inner(problem, settings)
+        return FacePool(), FaceLayer(problem, settings)
+    return SelectionPool(), BundleMethod(problem, settings)
 
 
-def _saved(
-    pool: Pool,
+def _state_saver(
+    pool: SelectionPool,
     inner: Bundle,
     oracle: MostViolated,
-    last: Solution | None,
-    best: Solution | None,
+    last: RestrictedSolution | None,
+    best: RestrictedSolution | None,
     sharpness: float,
 ) -> Callable[[], Arrays]:
     """What makes arrays of all that the next round goes on from: selections, labellings, dual vectors, solutions."""
@@ -180,8 +180,8 @@ def _saved(
 
 @restoring
 def _taken_up(
-    run: Run, pool: Pool, inner: Bundle, oracle: MostViolated
-) -> tuple[Solution | None, Solution | None, float]:
+    run: Run, pool: SelectionPool, inner: Bundle, oracle: MostViolated
+) -> tuple[RestrictedSolution | None, RestrictedSolution | None, float]:
     """Fill pool and bundle with those of the run that this one goes on with; its last and best solution, sharpness.
 
     Another inner layer, which was asked for meanwhile, has the selections and the bounds alone.
@@ -190,7 +190,7 @@ def _taken_up(
     kept = run.resume.arrays
     taken_up(run, run.resume)
     pool.take_up(kept, run.problem.atoms.count)
-    run.raise_bound(oracle.take_up(kept, combined("best", kept, inner.measure)))
+    run.raise_bound(oracle.take_up(kept, combine_dual("best", kept, inner.measure)))
     run.oracle.rest()
     if run.options.T is not None and run.iteration >= run.options.T:
         run.early = StopReason.ITERATION_LIMIT
@@ -198,19 +198,21 @@ def _taken_up(
     if str(kept["method"]) == type(inner).__name__:
         inner.take_up(kept)
         alpha, p = inner.measure.y * inner.dual.v, run.problem.data.n_features
-        last = Solution.taken_up("last", kept, pool, alpha, p)
-        best = Solution.taken_up("least", kept, pool, alpha, p) or last
+        last = RestrictedSolution.taken_up("last", kept, pool, alpha, p)
+        best = RestrictedSolution.taken_up("least", kept, pool, alpha, p) or last
     if last is not None:
         run.lower_upper(run.resume.upper)
     return last, best, float(kept["sharpness"]) if run.options.gap >= run.resume.gap else 1.0
 
 
-def _declared(problem: Problem, counts: Any, losses: Array, members: Sequence[tuple[Integers, Array]]) -> Formulation:
+def _declare_restricted(
+    problem: Problem, counts: Any, losses: Array, members: Sequence[tuple[Integers, Array]]
+) -> Formulation:
     """(16) over a pool of selections and a bundle of labellings, declared in CVXPY; for `Result.formulation`."""
     sigmas = np.zeros((len(members), problem.atoms.count))
     for row, (ids, sigma) in zip(sigmas, members, strict=True):
         row[ids] = sigma
-    return formulation.declared("structural", problem, counts, losses, list(sigmas))
+    return formulation.declare("structural", problem, counts, losses, list(sigmas))
 
 
 def _tolerance(run: Run) -> float:

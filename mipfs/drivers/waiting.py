@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.inner.boolean_node import INSIDE, OUTSIDE, Warm
+from mipfs.inner.boolean_node import INSIDE, OUTSIDE, WarmStart
 from mipfs.kernels.units import BITS, OPEN_NODE, OpenNodes
 from mipfs.plumbing.arrays import Array, Arrays, Integers
 from mipfs.plumbing.tape import Tape
@@ -34,7 +34,7 @@ LITTER, LEAST_LITTER = 2, 1 << 26
 """The words are written anew once they are this multiple of what waits, and more bytes."""
 
 
-def packed(states: npt.NDArray[np.int8], warm: Warm, bound: float, place: int, dual: int) -> OpenNodes:
+def pack_open_node(states: npt.NDArray[np.int8], warm: WarmStart, bound: float, place: int, dual: int) -> OpenNodes:
     """One open node, as `mipfs.kernels.units.pack_node` writes it; its other numbers are 0, its multipliers none."""
     bits = np.packbits(states == OUTSIDE, bitorder="little")
     out = np.append(bits, np.zeros(-bits.size % WORD, dtype=np.uint8)).view(np.int32)
@@ -48,7 +48,9 @@ def packed(states: npt.NDArray[np.int8], warm: Warm, bound: float, place: int, d
 
 
 def packed_all(states: npt.NDArray[np.int8], w: npt.NDArray[np.float32], b: Array, rho: float) -> OpenNodes:
-    """Open nodes (m, k) with weights (m, k) and intercepts (m,), as `packed` writes each; what it is told else is 0."""
+    """Open nodes (m, k) with weights (m, k) and intercepts (m,), as `pack_open_node` writes each; what it is told else
+    is 0.
+    """
     m, k = states.shape
     out = np.zeros((m, WORD * -(-k // BITS)), dtype=np.uint8)
     bits = np.packbits(states == OUTSIDE, axis=1, bitorder="little")
@@ -72,7 +74,7 @@ def packed_all(states: npt.NDArray[np.int8], w: npt.NDArray[np.float32], b: Arra
     return OpenNodes(heads, words)
 
 
-def unpacked(nodes: OpenNodes, at: int, count: int) -> tuple[npt.NDArray[np.int8], Warm]:
+def unpack_open_node(nodes: OpenNodes, at: int, count: int) -> tuple[npt.NDArray[np.int8], WarmStart]:
     """States and warm start of one of some open nodes over `count` atoms, as `unpack_node` of the kernels reads it.
 
     Raises
@@ -92,10 +94,10 @@ def unpacked(nodes: OpenNodes, at: int, count: int) -> tuple[npt.NDArray[np.int8
     states[inside] = INSIDE
     weights = np.zeros(count, dtype=np.float32)
     weights[ids] = values.view(np.float32)
-    return states, Warm(weights, float(head["intercept"]), float(head["rho"]))
+    return states, WarmStart(weights, float(head["intercept"]), float(head["rho"]))
 
 
-class Waiting:
+class NodeQueue:
     """The open nodes; of equal bounds the one that came first is taken first.
 
     Parameters
@@ -143,7 +145,7 @@ class Waiting:
         self._tape.extend(nodes.words)
         if self._size + count > self._heads.size:
             room = max(64, int(GROWTH * (self._size + count)))
-            self._heads, self._bounds = _grown(self.heads, room), _grown(self.bounds, room)
+            self._heads, self._bounds = _grow_array(self.heads, room), _grow_array(self.bounds, room)
         own = slice(self._size, self._size + count)
         self._heads[own], self._bounds[own] = heads, heads["bound"]
         self._filled += _filling(heads)
@@ -208,10 +210,10 @@ class Waiting:
         """Write the words anew where most of them are of nodes that were taken."""
         beyond = len(self._tape) - LEAST_LITTER
         if beyond > 0 and beyond > LITTER * WORD * (self._size * -(-size // BITS) + self._filled):
-            self._heads, self._tape = self._copied(size)
+            self._heads, self._tape = self._copy_all(size)
             self._bounds = self._heads["bound"].copy()
 
-    def _copied(self, size: int, taken: Sequence[OpenNodes] = ()) -> tuple[npt.NDArray[Any], Tape]:
+    def _copy_all(self, size: int, taken: Sequence[OpenNodes] = ()) -> tuple[npt.NDArray[Any], Tape]:
         """Records and words of all in the order in which they came, behind those that are `taken`."""
         tape = self._tape.beside()
         order = np.argsort(self.heads["order"])
@@ -226,12 +228,12 @@ class Waiting:
 
     def arrays(self, taken: Sequence[OpenNodes], size: int) -> Arrays:
         """All of them as arrays, over `size` atoms each, behind those that were taken, which are open as well."""
-        heads, tape = self._copied(size, taken)
+        heads, tape = self._copy_all(size, taken)
         columns = {f"node_{name}": heads[name] for name in heads.dtype.names or ()}
         return {**columns, "node_words": tape.array().view(np.int32)}
 
 
-def _grown(array: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
+def _grow_array(array: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
     """An array with room for more behind it."""
     grown = np.empty(room, array.dtype)
     grown[: array.size] = array
@@ -249,7 +251,7 @@ def words_of(heads: npt.NDArray[Any], size: int) -> Integers:
 
 
 def of_arrays(arrays: Arrays, size: int) -> OpenNodes:
-    """The nodes over `size` atoms that `Waiting.arrays` kept, every one looked at: a file may hold anything.
+    """The nodes over `size` atoms that `NodeQueue.arrays` kept, every one looked at: a file may hold anything.
 
     Raises
     ------
@@ -270,5 +272,5 @@ def of_arrays(arrays: Arrays, size: int) -> OpenNodes:
         raise ValueError("nodes without an order")
     nodes = OpenNodes(heads, arrays["node_words"])
     for at in range(heads.size):
-        unpacked(nodes, at, size)
+        unpack_open_node(nodes, at, size)
     return nodes

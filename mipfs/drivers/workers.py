@@ -30,11 +30,19 @@ from typing import Any
 import numpy as np
 
 from mipfs.drivers.executor import Executor, Lost
-from mipfs.drivers.tree import Tree
+from mipfs.drivers.tree import SearchTree
 from mipfs.inner.node_solver import NodeSolver
-from mipfs.inner.unit import Explored, Unit
-from mipfs.plumbing.cluster import LOST_ERRORS, MOST_FETCHES, POLL_SECONDS, Cluster, Task, killed, refused
-from mipfs.plumbing.lines import Door, Line, seen_from
+from mipfs.inner.unit import NodeUnit, UnitResult
+from mipfs.plumbing.cluster import (
+    LOST_ERRORS,
+    MOST_FETCHES,
+    POLL_SECONDS,
+    Cluster,
+    ClusterTask,
+    has_killed,
+    local_error,
+)
+from mipfs.plumbing.lines import Connection, Listener, seen_from
 
 LOG = logging.getLogger("mipfs")
 NUMBER = struct.Struct("<q")
@@ -43,7 +51,7 @@ GONE = OSError, EOFError
 
 
 @dataclass(eq=False)
-class Errand:
+class UnitRequest:
     """A unit that is asked for.
 
     Attributes
@@ -53,12 +61,12 @@ class Errand:
     is_dropped : nobody waits for it any more;  task : where it is one of Dask
     """
 
-    unit: Unit
+    unit: NodeUnit
     end: float
     found: bytes | None = None
     tries: int = 0
     is_dropped: bool = False
-    task: Task | None = None
+    task: ClusterTask | None = None
 
     @property
     def seconds(self) -> float | None:
@@ -67,7 +75,7 @@ class Errand:
 
 
 @dataclass(eq=False)
-class Hand:
+class WorkerState:
     """What explores on a worker.
 
     Attributes
@@ -78,11 +86,11 @@ class Hand:
 
     worker: str
     future: Any
-    line: Line | None = None
-    out: dict[int, Errand] = field(default_factory=dict)
+    line: Connection | None = None
+    out: dict[int, UnitRequest] = field(default_factory=dict)
 
 
-class Workers(Executor):
+class DaskExecutor(Executor):
     """The workers of a client.
 
     Parameters
@@ -93,29 +101,29 @@ class Workers(Executor):
     def __init__(self, client: Any) -> None:
         self.client = client
 
-    def open(self, tree: Tree) -> None:
+    def open(self, tree: SearchTree) -> None:
         """Look who is there, and open a door; the node solver travels when it is first needed."""
         self._solver = tree.solver()
         self._most = tree.settings.in_hand
         self._there: Any = None
         self._cluster = Cluster(self.client, "the search goes on in this process")
         self._numbers = itertools.count()
-        self._hands = dict[int, Hand]()
-        self._waiting = deque[Errand]()
+        self._hands = dict[int, WorkerState]()
+        self._waiting = deque[UnitRequest]()
         self._asked = selectors.DefaultSelector()
         host = seen_from(self.client.scheduler.address) if self.client.scheduler is not None else None
-        self._door = None if host is None else Door(host)
+        self._door = None if host is None else Listener(host)
         if self._door is not None:
             self._asked.register(self._door, selectors.EVENT_READ)
 
-    def submit(self, unit: Unit, seconds: float | None) -> Errand:
+    def submit(self, unit: NodeUnit, seconds: float | None) -> UnitRequest:
         """Let a worker have a unit as soon as one has less than it may have in hand."""
-        errand = Errand(unit, math.inf if seconds is None else time.monotonic() + seconds)
+        errand = UnitRequest(unit, math.inf if seconds is None else time.monotonic() + seconds)
         self._waiting.append(errand)
         self._hand_out()
         return errand
 
-    def result(self, handle: Errand, seconds: float) -> Explored | None:
+    def result(self, handle: UnitRequest, seconds: float) -> UnitResult | None:
         """What came of a unit, if it is there within some seconds."""
         end = time.monotonic() + seconds
         while handle.found is None and handle.task is None:
@@ -126,9 +134,9 @@ class Workers(Executor):
             self._take_in(min(POLL_SECONDS, max(0.0, end - time.monotonic())))
             if handle.found is None and time.monotonic() >= end:
                 return None
-        return self._of_task(handle) if handle.task is not None else _unpacked(handle.found)
+        return self._of_task(handle) if handle.task is not None else _unpack_result(handle.found)
 
-    def withdraw(self, handle: Errand) -> Explored | None:
+    def withdraw(self, handle: UnitRequest) -> UnitResult | None:
         """Leave a unit: its nodes are open as they were."""
         handle.is_dropped = True
         if handle.task is not None:
@@ -145,12 +153,12 @@ class Workers(Executor):
         self._hands, self._there, self._door = {}, None, None
         self._waiting.clear()
 
-    def _of_task(self, handle: Errand) -> Explored | None:
+    def _of_task(self, handle: UnitRequest) -> UnitResult | None:
         """What came of a unit that is a task of Dask; the task waits a moment for that."""
         task = handle.task
         assert task is not None
         if task.settled() and task.found is not None:
-            return Explored(*task.found)
+            return UnitResult(*task.found)
         if task.failed or self._cluster.is_alone():
             self.withdraw(handle)
             raise Lost
@@ -164,7 +172,7 @@ class Workers(Executor):
                 continue
             if self._door is None:
                 errand = self._waiting.popleft()
-                errand.task = Task(self._cluster, lambda errand=errand: self._as_task(errand))  # type: ignore[misc]
+                errand.task = ClusterTask(self._cluster, lambda errand=errand: self._as_task(errand))  # type: ignore[misc]
                 continue
             there = [hand for hand in self._hands.values() if hand.line is not None and len(hand.out) < self._most]
             if not there:
@@ -179,14 +187,14 @@ class Workers(Executor):
             except GONE:
                 self._lose(hand)
 
-    def _as_task(self, errand: Errand) -> tuple[Any, Sequence[Any]]:
+    def _as_task(self, errand: UnitRequest) -> tuple[Any, Sequence[Any]]:
         there = self._solver_there()
-        return self.client.submit(explored, there, errand.unit, errand.seconds, pure=False, retries=0), [there]
+        return self.client.submit(explore_unit, there, errand.unit, errand.seconds, pure=False, retries=0), [there]
 
     def _solver_there(self) -> Any:
         """The future of the node solver; it travels again where nobody holds it."""
         if self._there is None or self._there.status != "finished":
-            self._there = self._cluster.scattered(self._solver)
+            self._there = self._cluster.scatter(self._solver)
         return self._there
 
     def _take_in(self, seconds: float) -> None:
@@ -201,7 +209,7 @@ class Workers(Executor):
     def _let_in(self) -> None:
         """Take over the line of a worker that has just connected, and says which hand it is."""
         assert self._door is not None
-        line = self._door.entered()
+        line = self._door.enter()
         if line is None:
             return
         hand = None
@@ -213,7 +221,7 @@ class Workers(Executor):
         hand.line = line
         self._asked.register(line, selectors.EVENT_READ, hand)
 
-    def _hear(self, hand: Hand) -> None:
+    def _hear(self, hand: WorkerState) -> None:
         """Take over what a worker found."""
         assert hand.line is not None
         try:
@@ -223,7 +231,7 @@ class Workers(Executor):
             return
         hand.out.pop(NUMBER.unpack_from(said)[0]).found = said
 
-    def _lose(self, hand: Hand) -> None:
+    def _lose(self, hand: WorkerState) -> None:
         """A worker is gone: what it had in hand waits again, before all else."""
         self._hang_up(hand)
         for at, errand in enumerate(hand.out.values()):
@@ -232,7 +240,7 @@ class Workers(Executor):
         self._hands = {number: one for number, one in self._hands.items() if one is not hand}
         self._cluster.stale()
 
-    def _hang_up(self, hand: Hand) -> None:
+    def _hang_up(self, hand: WorkerState) -> None:
         if hand.line is None:
             if self.client.status == "running":
                 hand.future.cancel()
@@ -250,7 +258,7 @@ class Workers(Executor):
         for hand in list(self._hands.values()):
             status = hand.future.status
             if status == "error" and hand.line is None:
-                self._failed(hand)
+                self._note_failure(hand)
             elif there and (hand.worker not in there or (hand.line is None and (status != "pending" or not is_held))):
                 self._lose(hand)
         if self._door is not None:
@@ -262,7 +270,7 @@ class Workers(Executor):
             for _ in range(threads - sum(hand.worker == worker for hand in self._hands.values())):
                 number = next(self._numbers)
                 try:
-                    self._hands[number] = Hand(worker, self._begun(worker, number))
+                    self._hands[number] = WorkerState(worker, self._begun(worker, number))
                 except LOST_ERRORS:
                     self._cluster.failed()
                     return
@@ -274,14 +282,14 @@ class Workers(Executor):
         kept_to = {"workers": [worker], "allow_other_workers": False}
         return self.client.submit(explore_all, *at, **kept_to, pure=False, retries=0)
 
-    def _failed(self, hand: Hand) -> None:
+    def _note_failure(self, hand: WorkerState) -> None:
         """Nobody could begin on a worker: it died, does not reach this process, or has another version."""
         error = hand.future.exception()
         self._lose(hand)
-        if killed(error):
+        if has_killed(error):
             return
         if not isinstance(error, GONE):
-            raise refused(error)
+            raise local_error(error)
         LOG.info("workers do not reach this process (%s): every unit of work is a task of the scheduler", error)
         assert self._door is not None
         self._asked.unregister(self._door)
@@ -292,7 +300,7 @@ class Workers(Executor):
         self._hand_out()
 
 
-def explored(solver: NodeSolver, unit: Unit, seconds: float | None) -> Explored:
+def explore_unit(solver: NodeSolver, unit: NodeUnit, seconds: float | None) -> UnitResult:
     """What a worker does with a unit that is a task."""
     return solver.explore(unit, seconds)
 
@@ -306,7 +314,7 @@ def explore_all(solver: NodeSolver, door: tuple[str, int], key: bytes, number: i
 
     with suppress(ValueError):  # outside of a worker
         secede()
-    with Line.to(door, key) as line:
+    with Connection.to(door, key) as line:
         line.send(NUMBER.pack(number))
         come, stop = SimpleQueue[bytes | None](), np.zeros(1, dtype=np.int8)
         Thread(target=_listen, args=(line, come, stop), daemon=True).start()
@@ -315,7 +323,8 @@ def explore_all(solver: NodeSolver, door: tuple[str, int], key: bytes, number: i
             found: Any
             try:
                 found = tuple(solver.explore(unit, seconds, stop))
-            except Exception as error:  # which the process that asks raises
+            except Exception as error:
+                # The process that asks raises it.
                 found = error
             try:
                 line.send(NUMBER.pack(asked) + pickle.dumps(found, protocol=5))
@@ -323,7 +332,7 @@ def explore_all(solver: NodeSolver, door: tuple[str, int], key: bytes, number: i
                 return
 
 
-def _listen(line: Line, come: SimpleQueue[bytes | None], stop: Any) -> None:
+def _listen(line: Connection, come: SimpleQueue[bytes | None], stop: Any) -> None:
     """Put units into a queue as they come, so that who sends them never waits; give up where nobody is there."""
     with suppress(*GONE):
         while True:
@@ -332,10 +341,10 @@ def _listen(line: Line, come: SimpleQueue[bytes | None], stop: Any) -> None:
     come.put(None)
 
 
-def _unpacked(said: bytes | None) -> Explored:
+def _unpack_result(said: bytes | None) -> UnitResult:
     """What came of a unit; an error is raised."""
     assert said is not None
     found = pickle.loads(memoryview(said)[NUMBER.size :])
     if isinstance(found, BaseException):
-        raise refused(found)
-    return Explored(*found)
+        raise local_error(found)
+    return UnitResult(*found)

@@ -15,13 +15,13 @@ from scipy import sparse
 
 from mipfs.data.instance import Row, nearest
 from mipfs.errors import RowError, UsageError
-from mipfs.selection.of_groups import compiled
+from mipfs.selection.of_groups import compile_rows
 from mipfs.selection.rows import Rows
 
 WRITE = "give a list of mipfs.Row, or (A, lb, ub) with a column of A for each"
 
 
-def allowed(
+def selection_arguments(
     names: Sequence[str],
     groups: Mapping[str, Sequence[str]] = MappingProxyType({}),
     *,
@@ -69,10 +69,10 @@ def allowed(
         listed.append(Row("budget", terms, -math.inf, float(budget)))
     single = {}
     for what, given in (("forced_in", forced_in), ("forced_out", forced_out)):
-        asked = _named(given, what, names, known)
+        asked = _names_of_positions(given, what, names, known)
         listed += [Row.forced(what, name) for name in asked if name not in index]
         single[what] = tuple(name for name in asked if name in index)
-    return {"rows": found.stack(compiled(listed, index, groups)) if listed else found, **single}
+    return {"rows": found.stack(compile_rows(listed, index, groups)) if listed else found, **single}
 
 
 def name_of(key: Any, what: str, names: Sequence[str], index: Mapping[str, Any]) -> str:
@@ -87,9 +87,9 @@ def name_of(key: Any, what: str, names: Sequence[str], index: Mapping[str, Any])
     return name
 
 
-def named(given: Any, names: Sequence[str], what: str = "start") -> tuple[str, ...] | None:
+def names_of(given: Any, names: Sequence[str], what: str = "start") -> tuple[str, ...] | None:
     """Names or positions as names; None where none are given."""
-    return None if given is None else _named(given, what, names, {name: j for j, name in enumerate(names)})
+    return None if given is None else _names_of_positions(given, what, names, {name: j for j, name in enumerate(names)})
 
 
 def over_weights(given: Any, names: Sequence[str], index: Mapping[str, int]) -> Any:
@@ -107,7 +107,7 @@ def over_weights(given: Any, names: Sequence[str], index: Mapping[str, int]) -> 
     return found
 
 
-def _named(given: Any, what: str, names: Sequence[str], index: Mapping[str, Any]) -> tuple[str, ...]:
+def _names_of_positions(given: Any, what: str, names: Sequence[str], index: Mapping[str, Any]) -> tuple[str, ...]:
     if given is None:
         return ()
     if isinstance(given, str) or not isinstance(given, Iterable):

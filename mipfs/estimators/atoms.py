@@ -20,20 +20,20 @@ from mipfs.atoms.pairs import Pairs
 from mipfs.data.bounds import WeightBounds
 from mipfs.data.frames import as_frame
 from mipfs.data.instance import Instance
-from mipfs.data.linear import combined
+from mipfs.data.linear import combine_columns
 from mipfs.data.matrix import standing
 from mipfs.data.ranges import LARGEST_C, LEAST_C
 from mipfs.errors import UsageError
-from mipfs.estimators.base import Fitted, LinearClassifier, SupportSelector, stacked
+from mipfs.estimators.base import FittedProblem, LinearClassifier, SupportSelector, stack_rows
 from mipfs.estimators.refit import refit, refit_bounded
 from mipfs.estimators.samples import scikit_errors
 from mipfs.estimators.signs import signs
-from mipfs.plumbing.arrays import Array, Integers, mask_of, scattered
-from mipfs.plumbing.declared import Positive, Within, checked
+from mipfs.plumbing.arrays import Array, Integers, mask_of, scatter
+from mipfs.plumbing.declared import NumberRange, Positive, check_value
 from mipfs.problem import Problem
 from mipfs.result.result import Result
 
-Weight = Annotated[float, Within(LEAST_C, LARGEST_C)]
+Weight = Annotated[float, NumberRange(LEAST_C, LARGEST_C)]
 GroupLists = Mapping[str, Sequence[str | int]] | Sequence[Sequence[str | int]]
 MANY = 1 << 24
 """Atoms from which on they are too many for rows over all of them."""
@@ -56,7 +56,7 @@ def atoms_of(given: Any, options: Mapping[str, Any] | None, data: Instance) -> A
     UsageError
         Neither, or options of none.
     """
-    options = dict(checked("atom_options", options, Mapping[str, Any] | None) or {})
+    options = dict(check_value("atom_options", options, Mapping[str, Any] | None) or {})
     if isinstance(given, str):
         if given in ("groups", "tree") and "groups" in options:
             options["groups"] = named_groups(options["groups"], data.feature_names)
@@ -90,10 +90,10 @@ def named_groups(groups: Any, feature_names: Sequence[str]) -> Mapping[str, Sequ
     if groups is None:
         return {name: (j,) for j, name in enumerate(feature_names)}
     if isinstance(groups, Mapping):
-        return {str(name): _listed(members) for name, members in groups.items()}
-    listed = [*checked("groups", groups, Sequence[Any])]
+        return {str(name): _list_members(members) for name, members in groups.items()}
+    listed = [*check_value("groups", groups, Sequence[Any])]
     if listed and all(isinstance(members, (list, tuple, set, np.ndarray)) for members in listed):
-        return {f"group{g + 1}": _listed(members) for g, members in enumerate(listed)}
+        return {f"group{g + 1}": _list_members(members) for g, members in enumerate(listed)}
     if len(listed) != len(feature_names):
         raise UsageError(
             f"groups has {len(listed)} labels for {len(feature_names)} features; give one per feature, or lists"
@@ -104,12 +104,12 @@ def named_groups(groups: Any, feature_names: Sequence[str]) -> Mapping[str, Sequ
     return members
 
 
-def _listed(members: Any) -> Any:
+def _list_members(members: Any) -> Any:
     """Members in a list; a set in a fixed order, so that the same groups give the same bytes."""
     return members if isinstance(members, str) else sorted(members) if isinstance(members, set) else list(members)
 
 
-class Made(ABC):
+class AtomFunction(ABC):
     """f of one binary problem, without its intercept, where it is no sum over columns of X."""
 
     @abstractmethod
@@ -118,7 +118,7 @@ class Made(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Functions(Made):
+class Functions(AtomFunction):
     """Functions of single features: how their columns are `made`, and the `weights` of these by name."""
 
     made: dict[str, Any]
@@ -140,7 +140,7 @@ class Functions(Made):
 
 
 @dataclass(frozen=True, eq=False)
-class Terms(Made):
+class MonomialTerms(AtomFunction):
     """Monomials `ids` (k,) with weights `coef` (k,), of columns that are shifted and divided, (p,) each."""
 
     monomials: Monomials
@@ -158,12 +158,12 @@ class Terms(Made):
             part = X[start : start + step][:, used]
             Z = standing(part.toarray() if sparse.issparse(part) else part, self.shift[used], self.divisor[used])
             columns = self.monomials.columns(lambda ids, Z=Z: Z[:, np.searchsorted(used, ids)], self.ids)
-            values[start : start + step] = combined(columns, self.coef)
+            values[start : start + step] = combine_columns(columns, self.coef)
         return values
 
 
 @dataclass(frozen=True, eq=False)
-class FittedAtoms(Fitted):
+class FittedAtoms(FittedProblem):
     """One binary problem over atoms, solved.
 
     Attributes
@@ -176,10 +176,10 @@ class FittedAtoms(Fitted):
     ids: Integers
     sigma: Array
     names: Sequence[str]
-    made: Made | None
+    made: AtomFunction | None
 
 
-def kept(problem: Problem, result: Result, everything: bool) -> tuple[Integers, Array]:
+def kept_atoms(problem: Problem, result: Result, everything: bool) -> tuple[Integers, Array]:
     """The atoms that an estimator keeps, ascending, and their σ: 1 for those selected, or all with their relaxed σ."""
     relaxed: Mapping[str, float] = (result.relaxed or {}).get("sigma", {}) if everything else {}
     values = relaxed or dict.fromkeys(result.selected, 1.0)
@@ -188,7 +188,7 @@ def kept(problem: Problem, result: Result, everything: bool) -> tuple[Integers, 
     return ids[order], np.array([*values.values()], dtype=float)[order]
 
 
-def fitted(
+def fitted_atoms(
     problem: Problem, outcome: tuple[Result, int], *, everything: bool, debias: Any = None, classifier: bool = True
 ) -> FittedAtoms:
     """What an estimator keeps of a run.
@@ -209,18 +209,18 @@ def fitted(
     """
     result, n_iter = outcome
     atoms = problem.atoms
-    (ids, sigma) = kept(problem, result, everything)
+    (ids, sigma) = kept_atoms(problem, result, everything)
     used, w, b = _svm(problem, ids, sigma, debias) if classifier else (ids[:0], np.zeros(0), 0.0)
     support = ids
     coef = np.zeros(0)
-    made: Made | None = None
+    made: AtomFunction | None = None
     p = problem.data.n_features
     if isinstance(atoms, Pairs):
         raw = atoms.base
         p = atoms.base.n_features
         members = atoms.monomials.members(ids)
         support = members[members >= 0]
-        made = Terms(atoms.monomials, ids, w, raw.shift, raw.scale)
+        made = MonomialTerms(atoms.monomials, ids, w, raw.shift, raw.scale)
     elif isinstance(atoms, Additive):
         p = atoms.count
         columns = problem.data.feature_names
@@ -228,7 +228,7 @@ def fitted(
         made = Functions(atoms.made(ids), kept_weights)
     else:
         support = atoms.columns(ids).ids
-        coef = scattered(p, used, w)
+        coef = scatter(p, used, w)
     mask = mask_of(p, support)
     return FittedAtoms(result, mask, coef, b, n_iter, ids, sigma, atoms.names, made)
 
@@ -242,7 +242,7 @@ def _svm(problem: Problem, ids: Integers, sigma: Array, debias: Any) -> tuple[In
     if problem.weight_bounds:
         return refit_bounded(problem, chosen, perspective, debias=debias)
     if debias is not None:
-        checked("debias", checked("debias", debias, Positive), Weight)
+        check_value("debias", check_value("debias", debias, Positive), Weight)
         C = float(debias)
         chosen = np.unique(columns.ids)
         perspective = np.ones(0)
@@ -331,7 +331,7 @@ def sigma_rows(fits: Sequence[FittedAtoms]) -> Array:
     rows = [np.zeros(len(one.names)) for one in fits]
     for row, one in zip(rows, fits, strict=True):
         row[one.ids] = one.sigma
-    return stacked(rows)
+    return stack_rows(rows)
 
 
 def _column(X: Any, place: Mapping[str, Any]) -> Array:

@@ -25,11 +25,11 @@ from mipfs.data.linear import decision
 from mipfs.data.recipe import Prepared
 from mipfs.data.suspects import warn_of_suspects
 from mipfs.drivers import solve
-from mipfs.estimators.allowed import allowed
+from mipfs.estimators.allowed import selection_arguments
 from mipfs.estimators.imputing import Imputer, prepared_of
-from mipfs.estimators.probable import Probable
+from mipfs.estimators.probable import ProbabilityMixin
 from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors, validated
-from mipfs.estimators.words import encoded, groups_of, learned, reading_of
+from mipfs.estimators.words import encode_words, groups_of, learn_words, reading_of
 from mipfs.plumbing.arrays import Array, Mask
 from mipfs.plumbing.signals import heard
 from mipfs.problem import Problem
@@ -50,7 +50,7 @@ FINISHED = (StopReason.GAP_CLOSED, StopReason.ITERATION_LIMIT, StopReason.COMPLE
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FittedProblem:
     """One binary problem, solved.
 
     Attributes
@@ -88,7 +88,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _allowed(self, names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """The parameters of the problem that say which selections from `names`, or `groups` of these, are allowed."""
-        return allowed(
+        return selection_arguments(
             names,
             groups,
             rows=self.rows,
@@ -98,12 +98,12 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             budget=self.budget,
         )
 
-    def _prepared(self, instances: list[Instance]) -> list[Instance]:
+    def _prepare(self, instances: list[Instance]) -> list[Instance]:
         """The binary problems' data, made ready for the fits."""
         return instances
 
     @abstractmethod
-    def _fit_binary(self, data: Instance) -> Fitted:
+    def _fit_binary(self, data: Instance) -> FittedProblem:
         """Solve one binary problem."""
 
     def _fit_together(self, instances: list[Instance]) -> list[Any]:
@@ -143,9 +143,9 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         with scikit_errors():
             self._imputer = Imputer.learnt(as_rows(X), self.impute, sample_weight)
             X, prepared = prepared_of(X, self._imputer)
-            self._words = learned(X)
+            self._words = learn_words(X)
             self._reading = reading_of(X, self._words)
-            X = encoded(X, self._words, self.unknown)
+            X = encode_words(X, self._words, self.unknown)
         X, y = validated(self, X, y, accept_sparse="csc", dtype=np.float64, order="F")
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -156,11 +156,11 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             instances = self._instances(X, codes, sample_weight, prepared)
             warn_of_suspects(instances, "X")
             self._remember(instances[0])
-            self._keep(self._fit_together(instances) or list(map(self._fit_binary, self._told(instances))))
-            self._learn_probabilities(X if names is None else _named(X, names), y, codes, sample_weight, prepared)
+            self._keep(self._fit_together(instances) or list(map(self._fit_binary, self._announce(instances))))
+            self._learn_probabilities(X if names is None else _frame_of(X, names), y, codes, sample_weight, prepared)
         return self
 
-    def _told(self, instances: list[Instance]) -> Iterator[Instance]:
+    def _announce(self, instances: list[Instance]) -> Iterator[Instance]:
         """The binary problems' data, one after the other; where the fit talks, it says which class they are about."""
         for k, one in enumerate(instances):
             if self.verbose and len(instances) > 1:
@@ -186,7 +186,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             if sample_weight is not None:
                 prepared = prepared.part(np.flatnonzero(np.asarray(sample_weight) != 0))
             prepared = None if names is None else prepared.over({str(name) for name in names})
-        return self._prepared(
+        return self._prepare(
             [replace(one, groups=groups, words=words, reading=table, prepared=prepared) for one in found]
         )
 
@@ -201,7 +201,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _in_features(self, X: Any) -> Any:
         """New rows with features for columns of words; those by the names of their cells in training's order."""
         held, _ = prepared_of(X, self._imputer)
-        found, names = encoded(held, self._words, self.unknown), getattr(self, "feature_names_in_", None)
+        found, names = encode_words(held, self._words, self.unknown), getattr(self, "feature_names_in_", None)
         if names is not None and is_by_names(X) and set(names) <= set(found.columns):
             return found[list(names)]
         return found
@@ -236,7 +236,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"{type(self).__name__} proves nothing, so there is nothing to verify")
             results = self.result_ if isinstance(self.result_, list) else [self.result_]
             X, prepared = prepared_of(X, self._imputer)
-            X = encoded(X, self._words)
+            X = encode_words(X, self._words)
             X, y = validate_data(self, X, y, accept_sparse="csc", dtype=np.float64, order="F", reset=False)
             codes = np.searchsorted(self.classes_, y)
             known = (codes < self.classes_.size) & (self.classes_[np.minimum(codes, self.classes_.size - 1)] == y)
@@ -249,7 +249,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _remember(self, data: Instance) -> None:
         """Keep what a prediction needs of the training data."""
 
-    def _keep(self, fits: list[Fitted]) -> None:
+    def _keep(self, fits: list[FittedProblem]) -> None:
         """Store what the binary problems left, in scikit-learn's shapes."""
         self.result_ = fits[0].result if len(fits) == 1 else [fitted.result for fitted in fits]
         self.support_ = np.any([fitted.support for fitted in fits], axis=0)
@@ -267,7 +267,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class Classifier(Probable, ClassifierMixin, SupportSelector):  # type: ignore[misc]
+class Classifier(ProbabilityMixin, ClassifierMixin, SupportSelector):  # type: ignore[misc]
     """Base of the classifiers: f > 0 stands for the second of two classes, the largest f for one of more."""
 
     def _keep(self, fits: list[Any]) -> None:
@@ -327,9 +327,9 @@ class LinearClassifier(Classifier):
                 )
         return "l1"
 
-    def _keep(self, fits: list[Fitted]) -> None:
+    def _keep(self, fits: list[FittedProblem]) -> None:
         super()._keep(fits)
-        self.coef_ = stacked([fitted.coef for fitted in fits])
+        self.coef_ = stack_rows([fitted.coef for fitted in fits])
 
     def _remember(self, data: Instance) -> None:
         self._shift, self._scale = np.array(data.shift), np.array(data.scale)
@@ -343,7 +343,7 @@ class LinearClassifier(Classifier):
         return values
 
 
-def _named(X: Any, names: Any) -> Any:
+def _frame_of(X: Any, names: Any) -> Any:
     """A validated matrix as the data frame that it was, where it is dense."""
     if sparse.issparse(X):
         return X
@@ -352,7 +352,7 @@ def _named(X: Any, names: Any) -> Any:
     return pandas.DataFrame(X, columns=names)
 
 
-def stacked(rows: list[Array]) -> Array:
+def stack_rows(rows: list[Array]) -> Array:
     """Rows (p,) as an array (K, p); of one row without a copy."""
     return rows[0][None, :] if len(rows) == 1 else np.array(rows)
 
@@ -362,7 +362,7 @@ def at_most(M: Any, p: int) -> Any:
     return min(M, p) if isinstance(M, (int, np.integer)) and not isinstance(M, bool) else M
 
 
-def solved(problem: Problem, driver: str | None, model: Any, **options: Any) -> tuple[Result, int]:
+def solve_problem(problem: Problem, driver: str | None, model: Any, **options: Any) -> tuple[Result, int]:
     """Solve, with the gap, the limit of time and the progress that an estimator has; the result, and its iterations.
 
     Raises

@@ -107,7 +107,7 @@ class BaselineSelector(LinearClassifier):
         """
         return super().fit(X, y, sample_weight)
 
-    def _prepared(self, instances: list[Instance]) -> list[Instance]:
+    def _prepare(self, instances: list[Instance]) -> list[Instance]:
         if self.groups is None:
             return instances
         if not baselines.about(self.method).grouped:

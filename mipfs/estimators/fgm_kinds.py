@@ -12,7 +12,7 @@ from mipfs.atoms import Atoms
 from mipfs.atoms.additive import lowest
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.estimators.atoms import GroupLists, Terms, atoms_of
+from mipfs.estimators.atoms import GroupLists, MonomialTerms, atoms_of
 from mipfs.estimators.relaxation import RelaxationClassifier
 from mipfs.estimators.samples import take
 
@@ -310,7 +310,7 @@ class PolynomialFGMClassifier(RelaxationClassifier):
 
     def _keep(self, fits: list[Any]) -> None:
         super()._keep(fits)
-        terms: list[Terms] = self._made
+        terms: list[MonomialTerms] = self._made
         ids = np.unique(np.concatenate([one.ids for one in terms]))
         self.monomials_ = self.atoms_
         self.members_ = terms[0].monomials.members(ids)

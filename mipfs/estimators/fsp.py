@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from mipfs.data.instance import Instance
-from mipfs.data.stacked import features_among, scattered, stacked, unstacked
+from mipfs.data.stacked import features_among, scatter_weights, stack_instances, unstack_weights
 from mipfs.errors import UsageError
-from mipfs.estimators.allowed import named, over_weights
-from mipfs.estimators.atoms import AtomClassifier, FittedAtoms, fitted
-from mipfs.estimators.base import at_most, solved
+from mipfs.estimators.allowed import names_of, over_weights
+from mipfs.estimators.atoms import AtomClassifier, FittedAtoms, fitted_atoms
+from mipfs.estimators.base import at_most, solve_problem
 from mipfs.estimators.refit import refit, refit_bounded
 from mipfs.estimators.samples import take
 from mipfs.estimators.signs import signs
@@ -166,7 +166,7 @@ class FSPClassifier(AtomClassifier):
         return bool(self.shared_support) and self.classes_.size > 2
 
     def _proven(self, instances: list[Instance]) -> list[Instance]:
-        return [stacked(self._signed(instances), self.bias)] if self._is_shared() else instances
+        return [stack_instances(self._signed(instances), self.bias)] if self._is_shared() else instances
 
     def _signed(self, instances: list[Instance]) -> list[Instance]:
         """The data of all classes with the signs of each."""
@@ -181,11 +181,11 @@ class FSPClassifier(AtomClassifier):
             return []
         self._refuse_for_shared()
         names = instances[0].feature_names
-        choice = {key: named(getattr(self, key), names) for key in ("forced_in", "forced_out")}
+        choice = {key: names_of(getattr(self, key), names) for key in ("forced_in", "forced_out")}
         given = {"M": at_most(self.M, len(names)), "C": self.C, "lam": self.lam, "loss": self.loss, "bias": self.bias}
         given |= {key: tuple(value) for key, value in choice.items() if value is not None}
         problem = shared_problem(self._signed(instances), **given)
-        result, n_iter = solved(problem, self.driver, self)
+        result, n_iter = solve_problem(problem, self.driver, self)
         chosen = problem.atoms.columns(np.sort(np.array(problem.atoms_of([*result.selected]), dtype=np.int64))).ids
         if problem.weight_bounds:
             used, w, _ = refit_bounded(problem, chosen, np.ones(chosen.size))
@@ -197,8 +197,8 @@ class FSPClassifier(AtomClassifier):
         support = mask_of(len(names), ids)
         ones = np.ones(ids.size)
         return [
-            FittedAtoms(result, support, scattered(weights, data), b, n_iter, ids, ones, names, None)
-            for data, (weights, b) in zip(instances, unstacked(instances, exact), strict=True)
+            FittedAtoms(result, support, scatter_weights(weights, data), b, n_iter, ids, ones, names, None)
+            for data, (weights, b) in zip(instances, unstack_weights(instances, exact), strict=True)
         ]
 
     def _refuse_for_shared(self) -> None:
@@ -229,7 +229,7 @@ class FSPClassifier(AtomClassifier):
             weight_rows=over_weights(self.weight_rows, data.feature_names, data.index),
             **self._allowed(atoms.names, data.groups if atoms.kind == "features" else {}),
         )
-        given = {"pool_gap": self.pool_gap, "pool_size": self.pool_size, "start": named(self.start, atoms.names)}
+        given = {"pool_gap": self.pool_gap, "pool_size": self.pool_size, "start": names_of(self.start, atoms.names)}
         options = {name: value for name, value in given.items() if value is not None}
-        found = solved(problem, self.driver, self, **options)
-        return fitted(problem, found, everything=False)
+        found = solve_problem(problem, self.driver, self, **options)
+        return fitted_atoms(problem, found, everything=False)

@@ -14,7 +14,7 @@ from mipfs.data.recipe import LEVEL, OTHERS, Filled, Prepared, Recipe, statistic
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.readers.frames import FRAME, column_values
-from mipfs.readers.raw import Preparing
+from mipfs.readers.raw import RecipeInUse
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Imputer:
         if is_frame(X):
             rows = _weighed(sample_weight, len(X))
             part = X if rows is None else X.iloc[rows]
-            preparing = Preparing(recipe)
+            preparing = RecipeInUse(recipe)
             every = [str(name) for name in X.columns]
             for name in recipe.impute:
                 if name not in (OTHERS, *every):
@@ -83,7 +83,7 @@ class Imputer:
         import pandas
 
         numbers = (name for name, value in self.known.items() if isinstance(value, float))
-        preparing = Preparing(self.recipe, self.known, frozenset(numbers), is_new=True)
+        preparing = RecipeInUse(self.recipe, self.known, frozenset(numbers), is_new=True)
         columns: dict[str, Any] = {}
         found = list[Filled]()
         for k, column in enumerate(X.columns):
@@ -130,7 +130,7 @@ def refilled(prepared: Prepared, X: Any, names: Any, fit: Integers) -> Any:
     matrix = X.to_numpy() if is_frame(X) else X
     every = [f"x{j + 1}" for j in range(matrix.shape[1])] if names is None else [str(name) for name in names]
     index = {name: j for j, name in enumerate(every)}
-    found = prepared.over(index).refilled(matrix, index, fit)
+    found = prepared.over(index).refill(matrix, index, fit)
     return type(X)(found, columns=X.columns, index=X.index) if is_frame(X) else found
 
 

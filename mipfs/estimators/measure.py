@@ -11,11 +11,11 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.estimators.base import Fitted, LinearClassifier, at_most, solved
+from mipfs.estimators.base import FittedProblem, LinearClassifier, at_most, solve_problem
 from mipfs.estimators.samples import scikit_errors, take
 from mipfs.lab.baselines.structural_svm import at_relaxation, with_intercept
 from mipfs.measures import WITH_K, value
-from mipfs.plumbing.arrays import Array, scattered
+from mipfs.plumbing.arrays import Array, scatter
 from mipfs.problem import Problem
 from mipfs.result.result import Result
 
@@ -206,14 +206,14 @@ class MeasureClassifier(LinearClassifier):
             raise UsageError(f"k = {self.k!r}; it is an integer, None or {TWICE!r}, for {' and '.join(WITH_K)} only")
         return min(2 * int(np.count_nonzero(y > 0)), y.size)
 
-    def _fit_binary(self, data: Instance) -> Fitted:
+    def _fit_binary(self, data: Instance) -> FittedProblem:
         k = self._k(data.y)
         constant = constant_of(self.fit_intercept, self.intercept_scaling)
         allowed = self._allowed(data.feature_names, data.groups)
         asked: dict[str, Any] = {"beta": self.beta, "k": k}
         problem = problem_of(data, self.measure, self.M, self.C, constant, **asked, **allowed)
         check_keep(self.keep, self.driver or "two_layer")
-        result, n_iter = solved(problem, self.driver or "two_layer", self)
+        result, n_iter = solve_problem(problem, self.driver or "two_layer", self)
         asked["tol"] = REFIT_GAP
         if self.keep == "all":
             fitted = at_relaxation(data, sigma_of(result), problem.C, self.measure, constant, **asked)
@@ -222,7 +222,7 @@ class MeasureClassifier(LinearClassifier):
             fitted = with_intercept(data, self.measure, problem.C, ids, constant, **asked)
         support = np.zeros(data.n_features, dtype=bool)
         support[fitted.ids] = True
-        return Fitted(result, support, scattered(data.n_features, fitted.ids, fitted.w), fitted.b, n_iter)
+        return FittedProblem(result, support, scatter(data.n_features, fitted.ids, fitted.w), fitted.b, n_iter)
 
 
 def constant_of(fit_intercept: bool, intercept_scaling: float) -> float:

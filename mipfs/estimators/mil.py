@@ -13,16 +13,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mipfs.data.frames import as_frame
 from mipfs.data.instance import SCALINGS, Instance
-from mipfs.data.matrix import as_matrix, scaled
+from mipfs.data.matrix import as_matrix, scale_columns
 from mipfs.errors import UsageError
-from mipfs.estimators.base import Fitted, solved
+from mipfs.estimators.base import FittedProblem, solve_problem
 from mipfs.estimators.measure import REFIT_GAP, check_keep, constant_of, problem_of, sigma_of
 from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors, take
 from mipfs.lab.baselines.structural_svm import at_relaxation
-from mipfs.lab.mil.algorithm import bag_values, needed, weights_of
+from mipfs.lab.mil.algorithm import bag_values, needed_concepts, weights_of
 from mipfs.lab.mil.bags import Bags
 from mipfs.lab.mil.miles import Miles, mean_distance
-from mipfs.plumbing.arrays import Array, scattered
+from mipfs.plumbing.arrays import Array, scatter
 
 
 class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -177,7 +177,7 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             fits = [self._fit_binary(data, constant) for data in instances]
             weights = np.array([fitted.coef for fitted in fits])
             self.intercept_ = np.array([fitted.intercept for fitted in fits])
-            self.concept_rows_ = needed(weights, self.nearest)
+            self.concept_rows_ = needed_concepts(weights, self.nearest)
         self.concepts_ = X[self.concept_rows_]
         self.coef_ = weights[:, self.concept_rows_]
         self.result_ = fits[0].result if len(fits) == 1 else [fitted.result for fitted in fits]
@@ -188,18 +188,18 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """What the columns are divided by."""
         if self.scale not in SCALINGS:
             raise UsageError(f"scale = {self.scale!r} is unknown; it is one of {', '.join(SCALINGS)}")
-        return np.array(scaled(as_matrix(X), self.scale)[3])
+        return np.array(scale_columns(as_matrix(X), self.scale)[3])
 
-    def _fit_binary(self, data: Instance, constant: float) -> Fitted:
+    def _fit_binary(self, data: Instance, constant: float) -> FittedProblem:
         check_keep(self.keep, self.driver)
         asked: dict[str, Any] = {"beta": self.beta, "k": self.k}
         problem = problem_of(data, self.measure, self.M, self.C, constant, **asked)
-        result, n_iter = solved(problem, self.driver, self)
+        result, n_iter = solve_problem(problem, self.driver, self)
         weights, intercept = weights_of(result, data.n_features), result.intercept
         if self.keep == "all":
             found = at_relaxation(data, sigma_of(result), problem.C, self.measure, constant, tol=REFIT_GAP, **asked)
-            weights, intercept = scattered(data.n_features, found.ids, found.w), found.b
-        return Fitted(result, weights != 0.0, weights, intercept, n_iter)
+            weights, intercept = scatter(data.n_features, found.ids, found.w), found.b
+        return FittedProblem(result, weights != 0.0, weights, intercept, n_iter)
 
     def decision_function(self, X: Any, bags: Any = None) -> Array:
         """Values of f.

@@ -173,7 +173,7 @@ def _scores(model: Any, f: Any, ops: Any, given: Any) -> Any:
 
 
 def _probabilities(model: Any, f: Any, ops: Any, given: Any) -> Any:
-    """Those of `Probable.predict_proba`."""
+    """Those of `ProbabilityMixin.predict_proba`."""
     weights = np.asarray(model._weights, dtype=np.float64)
     calibrations = _calibrations(model)
     if calibrations:

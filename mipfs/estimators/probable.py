@@ -19,7 +19,7 @@ from mipfs.estimators.imputing import refilled
 from mipfs.estimators.samples import class_weights, sample_weights
 from mipfs.losses import says_odds
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.result.probability import calibrated, fitted, of_logistic
+from mipfs.result.probability import apply_calibration, fit_calibration, of_logistic
 from mipfs.result.result import Result
 
 FOLDS = 5
@@ -48,7 +48,7 @@ class _OfProbabilities:
         )
 
 
-class Probable:
+class ProbabilityMixin:
     """What a classifier needs to say probabilities."""
 
     classes_: Any
@@ -94,7 +94,7 @@ class Probable:
         ones = [1] if scores.ndim == 1 else range(self.classes_.size)
         given = None if sample_weight is None else weights
         for k, scored in zip(ones, columns.T, strict=True):
-            self._calibrations.append(fitted(scored, np.where(codes == k, 1.0, -1.0), FOLDS, given))
+            self._calibrations.append(fit_calibration(scored, np.where(codes == k, 1.0, -1.0), FOLDS, given))
         found = getattr(self, "result_", None)
         if isinstance(found, Result):
             self.result_ = replace(found, calibration=self._calibrations[0])
@@ -129,7 +129,7 @@ class Probable:
         columns = values[:, None] if values.ndim == 1 else values
         if self._calibrations:
             pairs = zip(self._calibrations, columns.T, strict=True)
-            found = np.stack([calibrated(one, scores) for one, scores in pairs], axis=1)
+            found = np.stack([apply_calibration(one, scores) for one, scores in pairs], axis=1)
             if found.shape[1] == 1:
                 return np.hstack([1.0 - found, found])
         elif columns.shape[1] == 1:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mipfs.data.bounds import clipped
+from mipfs.data.bounds import clip_weights
 from mipfs.data.instance import Instance
 from mipfs.inner.regularised import RegularisedSolver
 from mipfs.losses import get_loss
@@ -70,7 +70,7 @@ def refit_bounded(
     used, place = np.unique(chosen, return_inverse=True)
     names = [data.feature_names[j] for j in used]
     whole = np.bincount(place, svm.w, used.size) / data.scale[used]
-    coef = np.asarray(clipped(names, whole, problem.weight_bounds or {}), dtype=float)
+    coef = np.asarray(clip_weights(names, whole, problem.weight_bounds or {}), dtype=float)
     b = svm.b
     if problem.bias:
         w = coef * data.scale[used]

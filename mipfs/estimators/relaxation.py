@@ -6,8 +6,8 @@ from typing import Any
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.estimators.atoms import AtomClassifier, AtomSelector, FittedAtoms, fitted, sigma_rows
-from mipfs.estimators.base import at_most, solved
+from mipfs.estimators.atoms import AtomClassifier, AtomSelector, FittedAtoms, fitted_atoms, sigma_rows
+from mipfs.estimators.base import at_most, solve_problem
 from mipfs.problem import Problem
 
 KEEP = ("M", "all", "scores")
@@ -41,9 +41,9 @@ class Relaxation(AtomSelector):
         stops = {"T": self.T, "eps_c": self.eps_c, "eps_apg": self.eps_apg}
         rounding = "scores" if self.keep == "scores" else "best"
         given = {"polish": polish, "rounding": rounding, **stops}
-        found = solved(problem, "kelley", self, **given)
+        found = solve_problem(problem, "kelley", self, **given)
         classifier = isinstance(self, AtomClassifier)
-        return fitted(problem, found, everything=everything, debias=self.debias, classifier=classifier)
+        return fitted_atoms(problem, found, everything=everything, debias=self.debias, classifier=classifier)
 
     def _keep(self, fits: list[Any]) -> None:
         super()._keep(fits)

@@ -105,7 +105,7 @@ def class_weights(given: Mapping[Any, float] | str | None, classes: npt.NDArray[
     weights = np.asarray(compute_class_weight(given, classes=classes, y=classes), dtype=float)
     bad = np.flatnonzero(~((weights > 0) & np.isfinite(weights)))
     if bad.size:
-        found = f"class_weight of class {_shown(classes[bad[0]])} is {weights[bad[0]]:g}"
+        found = f"class_weight of class {_show_label(classes[bad[0]])} is {weights[bad[0]]:g}"
         raise ValueError(f"{found}; it must be finite and > 0")
     return weights
 
@@ -142,12 +142,12 @@ def binary_instances(
         See `Instance.from_arrays`.
     """
     if classes.size < 2:
-        raise ValueError(f"y holds one class only, {_shown(classes[0])}; give samples of at least two classes")
+        raise ValueError(f"y holds one class only, {_show_label(classes[0])}; give samples of at least two classes")
     weights = sample_weights(sample_weight, codes.size)
     totals = np.bincount(codes, weights, classes.size).astype(float)
     empty = np.flatnonzero(totals == 0)
     if empty.size:
-        found = f"class {_shown(classes[empty[0]])} has no sample of positive weight"
+        found = f"class {_show_label(classes[empty[0]])} has no sample of positive weight"
         raise ValueError(f"{found}; leave its samples out")
     counts, weights = weights, weights * class_weights(class_weight, classes, totals)[codes]
     if not np.all(weights):
@@ -170,6 +170,6 @@ def binary_instances(
     return [first, *(dataclasses.replace(first, y=signs(k), labels=labels) for k, labels in others)]
 
 
-def _shown(label: Any) -> str:
+def _show_label(label: Any) -> str:
     """A class in a message: 1 and 'yes' rather than np.int64(1)."""
     return repr(label.item() if isinstance(label, np.generic) else label)

@@ -17,7 +17,7 @@ from mipfs.data.frames import as_frame
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors, take
-from mipfs.lab.sketch.margin import Solved, solve_svm
+from mipfs.lab.sketch.margin import HingeSolution, solve_svm
 from mipfs.lab.sketch.select import Choice, Sketch, choose
 from mipfs.plumbing.arrays import Array, Integers
 
@@ -77,11 +77,11 @@ class SketchSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
                 self._keep(data, choose(data, how, rows=rows, solved=solved))
             else:
                 two = y is not None and type_of_target(y) == "binary" and np.unique(y).size == 2
-                data = self._instances(X, y)[0] if two else self._unlabelled(X)
+                data = self._instances(X, y)[0] if two else self._strip_labels(X)
                 self._keep(data, choose(data, how))
         return self
 
-    def _support_vectors(self, X: Any, y: Any, how: Choice) -> tuple[Instance, Integers, Solved | None]:
+    def _support_vectors(self, X: Any, y: Any, how: Choice) -> tuple[Instance, Integers, HingeSolution | None]:
         """The data, and the support vectors of any class: what holds for all of them holds for each class's own."""
         if y is None:
             raise UsageError("supervised=True requires y to be passed, but the target y is None")
@@ -90,7 +90,7 @@ class SketchSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         solved = [solve_svm(one, how.C, how.bias) for one in instances]
         if len(instances) == 1:
             return instances[0], solved[0].support, solved[0]
-        return self._unlabelled(X), np.unique(np.concatenate([one.support for one in solved])), None
+        return self._strip_labels(X), np.unique(np.concatenate([one.support for one in solved])), None
 
     def _instances(self, X: Any, y: Any) -> list[Instance]:
         classes, codes = np.unique(y, return_inverse=True)
@@ -98,7 +98,7 @@ class SketchSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             X, codes, classes, scale=self.scale, sample_weight=None, class_weight=None, feature_names=self._names()
         )
 
-    def _unlabelled(self, X: Any) -> Instance:
+    def _strip_labels(self, X: Any) -> Instance:
         unknown = np.full(X.shape[0], np.nan)
         return Instance.from_arrays(X, unknown, feature_names=self._names(), scale=self.scale, training=False)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.data.checks import unmasked
+from mipfs.data.checks import refuse_masked
 from mipfs.data.frames import as_rows, is_frame
 from mipfs.data.recipe import number_of
 from mipfs.data.table_reading import TableReading
@@ -15,12 +15,12 @@ from mipfs.data.unknown_words import is_none, refuse_none_of_two, warn_of_unknow
 from mipfs.errors import DataError, DataWarning, UsageError
 from mipfs.readers.columns import hardly_categories, tell_apart
 from mipfs.readers.frames import FRAME, as_words, column_values
-from mipfs.readers.raw import PLAIN, Preparing
+from mipfs.readers.raw import PLAIN, RecipeInUse
 
 Words = dict[str, tuple[str, ...]]
 
 
-def learned(X: Any) -> Words | None:
+def learn_words(X: Any) -> Words | None:
     """The words of every column of words of a data frame, by its name; of one to be left out none; None without any.
 
     Raises
@@ -70,7 +70,7 @@ def _candidates(X: Any) -> list[int]:
     return [k for k, kind in enumerate(X.dtypes) if str(kind) == "category" or getattr(kind, "kind", "O") in "OUST"]
 
 
-def encoded(X: Any, words: Words | None, unknown: str = "refuse") -> Any:
+def encode_words(X: Any, words: Words | None, unknown: str = "refuse") -> Any:
     """The frame with a column ``column=word`` of 0 and 1 for every word that was learned, in place of the column.
 
     Of two words it is one column, of the last of them in order.
@@ -84,7 +84,7 @@ def encoded(X: Any, words: Words | None, unknown: str = "refuse") -> Any:
     DataError
         An array that masks values as missing, which scikit-learn would compute with.
     """
-    unmasked(X, "X")
+    refuse_masked(X, "X")
     are_none, X = is_none(unknown), as_rows(X)
     if not is_frame(X):
         return X
@@ -111,7 +111,7 @@ def encoded(X: Any, words: Words | None, unknown: str = "refuse") -> Any:
                 f"column {name!r} is {str(found[strange[0]])!r}, a category that training did not see: it knows "
                 f"{', '.join(map(repr, words[name][:12]))}; unknown='none' takes it for none of them"
             )
-        columns |= {f"{name}={word}": (found == word).astype(float) for word in _made(words[name])}
+        columns |= {f"{name}={word}": (found == word).astype(float) for word in _words_with_feature(words[name])}
     if not columns:
         raise DataError("no feature column", "give at least one column beside the labels", path=FRAME)
     return pandas.DataFrame(columns, index=X.index)
@@ -119,18 +119,22 @@ def encoded(X: Any, words: Words | None, unknown: str = "refuse") -> Any:
 
 def _numbers(X: Any, k: int, name: str) -> Any:
     """A column that held numbers in training, of text too."""
-    found = column_values(X, k, name, preparing=Preparing(features=(name,), is_new=True))
+    found = column_values(X, k, name, preparing=RecipeInUse(features=(name,), is_new=True))
     if found.dtype.kind != "f":
         first = next((word for word in found.tolist() if number_of(word) is None), found[0])
         raise DataError(f"column {name!r} is {first!r}, and held numbers in training", "write a number", path=FRAME)
     return found
 
 
-def _made(words: tuple[str, ...]) -> tuple[str, ...]:
+def _words_with_feature(words: tuple[str, ...]) -> tuple[str, ...]:
     """The words of a column that have a feature."""
     return words[1:] if PLAIN.makes_one(len(words)) else words
 
 
 def groups_of(words: Words | None) -> dict[str, tuple[str, ...]]:
     """The features of every column of words, a group."""
-    return {name: tuple(f"{name}={word}" for word in _made(seen)) for name, seen in (words or {}).items() if seen}
+    return {
+        name: tuple(f"{name}={word}" for word in _words_with_feature(seen))
+        for name, seen in (words or {}).items()
+        if seen
+    }

@@ -22,7 +22,7 @@ from mipfs.errors import MipfsError, UsageError
 from mipfs.formulation.program import Formulation
 from mipfs.plumbing import user_file
 from mipfs.plumbing.declared import arguments_of, shown_name
-from mipfs.plumbing.registry import meant
+from mipfs.plumbing.registry import suggest_name
 from mipfs.problem import Problem
 
 ALIASES = {"lambda": "lam", "B": "M"}
@@ -36,7 +36,7 @@ def twice(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Entry:
+class FormulationEntry:
     """One line of the table of formulations (``mipfs models``).
 
     Attributes
@@ -91,9 +91,11 @@ _ON_RIDGE = replace(_ON_FEATURES, regularisers=RIDGE)
 _PRICED = replace(_ON_RIDGE, selection=PRICED)
 _WITHOUT_ROWS = replace(_ON_FEATURES, selection=(), leaves_out=True)
 _TABLE = (
-    Entry("fsp-m", "fsp_m.py", "hinge", "free", _USUAL, "branch", _PYOMO, atoms=True),
-    Entry("fsp-lambda", "fsp_lambda.py", "hinge", "free", ("lambda", *_USUAL[1:]), "branch", _PYOMO, atoms=True),
-    Entry(
+    FormulationEntry("fsp-m", "fsp_m.py", "hinge", "free", _USUAL, "branch", _PYOMO, atoms=True),
+    FormulationEntry(
+        "fsp-lambda", "fsp_lambda.py", "hinge", "free", ("lambda", *_USUAL[1:]), "branch", _PYOMO, atoms=True
+    ),
+    FormulationEntry(
         "fgm",
         "qcqp_relaxation.py",
         "squared-hinge",
@@ -104,7 +106,7 @@ _TABLE = (
         ("T",),
         atoms=True,
     ),
-    Entry(
+    FormulationEntry(
         "boolean",
         "boolean_relaxation.py",
         "squared-hinge",
@@ -115,7 +117,7 @@ _TABLE = (
         preset=(("relaxation", "box"),),
         atoms=True,
     ),
-    Entry(
+    FormulationEntry(
         "reduced-mkl",
         "reduced_mkl.py",
         "squared-hinge",
@@ -125,7 +127,7 @@ _TABLE = (
         replace(_RELAXED, bound="of its pool alone", regularisers=RIDGE, weight_rows=False),
         declared=("pool", "form"),
     ),
-    Entry(
+    FormulationEntry(
         "structural",
         "structural_dual.py",
         "structural",
@@ -142,11 +144,11 @@ _TABLE = (
         ),
         atoms=True,
     ),
-    Entry("nmmkl", "nmmkl.py", "hinge", "free", _USUAL, "conic", _ON_RIDGE),
-    Entry("qcqp-ssvm", "qcqp_ssvm.py", "hinge", "free", _USUAL, "conic", _WITHOUT_ROWS, needs_M=True),
-    Entry("sdp-ssvm", "sdp_ssvm.py", "hinge", "free", _USUAL, "conic", _WITHOUT_ROWS, needs_M=True),
-    Entry("decomposed-sdp", "decomposed_sdp.py", "hinge", "free", _USUAL, "conic", _PRICED),
-    Entry(
+    FormulationEntry("nmmkl", "nmmkl.py", "hinge", "free", _USUAL, "conic", _ON_RIDGE),
+    FormulationEntry("qcqp-ssvm", "qcqp_ssvm.py", "hinge", "free", _USUAL, "conic", _WITHOUT_ROWS, needs_M=True),
+    FormulationEntry("sdp-ssvm", "sdp_ssvm.py", "hinge", "free", _USUAL, "conic", _WITHOUT_ROWS, needs_M=True),
+    FormulationEntry("decomposed-sdp", "decomposed_sdp.py", "hinge", "free", _USUAL, "conic", _PRICED),
+    FormulationEntry(
         "big-m",
         "big_m.py",
         "hinge",
@@ -156,8 +158,10 @@ _TABLE = (
         _PRICED,
         declared=("U", "binary"),
     ),
-    Entry("plain-svm", "plain_svm.py", "hinge", "free", _USUAL, "conic", replace(_WITHOUT_ROWS, atoms=ATOMS)),
-    Entry(
+    FormulationEntry(
+        "plain-svm", "plain_svm.py", "hinge", "free", _USUAL, "conic", replace(_WITHOUT_ROWS, atoms=ATOMS)
+    ),
+    FormulationEntry(
         "onsvm",
         "onsvm.py",
         "hinge",
@@ -169,7 +173,7 @@ _TABLE = (
 )
 
 
-def table() -> tuple[Entry, ...]:
+def table() -> tuple[FormulationEntry, ...]:
     """The formulations that come with the package."""
     return _TABLE
 
@@ -190,7 +194,7 @@ def check(problem: Problem, name: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Loaded:
+class LoadedFormulation:
     """A formulation that is ready to be built.
 
     Attributes
@@ -209,7 +213,7 @@ class Loaded:
     path: Path
     build: Callable[..., Any]
     problem: Callable[..., Problem] | None = None
-    entry: Entry | None = None
+    entry: FormulationEntry | None = None
     declare: Callable[..., Formulation] | None = None
 
     @property
@@ -298,7 +302,7 @@ class Loaded:
         for one in own:
             if one not in (*self.parameters, *ALIASES.values(), *ALIASES):
                 every = [*self.parameters, *known]
-                hint = meant(one, every, f"it takes {', '.join(every)}")
+                hint = suggest_name(one, every, f"it takes {', '.join(every)}")
                 raise UsageError(f"{self.name} with atoms={name} has no parameter {one!r}; {hint}")
         return own, partial(registry.make, name, **options)
 
@@ -312,7 +316,7 @@ class Loaded:
             name = name if name in known else given
             if name not in (*known, *self._driver_options) and not takes_any:
                 takes = f"it takes {', '.join(self.parameters) or 'none'}"
-                hint = meant(given, self.parameters, "")
+                hint = suggest_name(given, self.parameters, "")
                 raise UsageError(f"{self.name} has no parameter {shown_name(given)!r}; {f'{hint} {takes}'.strip()}")
             if name in arguments:
                 raise UsageError(f"{self.name}: {twice(name)}")
@@ -329,7 +333,7 @@ def _model(name: str) -> ModuleType:
     return importlib.import_module(f"mipfs.models.{name}")
 
 
-def load(name: str | Path) -> Loaded:
+def load(name: str | Path) -> LoadedFormulation:
     """Find a formulation by its name in the table, or in a user's ``.py`` file.
 
     Parameters
@@ -347,16 +351,18 @@ def load(name: str | Path) -> Loaded:
         if text == entry.name:
             module = _model(entry.module)
             path = Path(str(module.__file__))
-            return Loaded(entry.name, path, module.build, module.problem, entry, getattr(module, "declare", None))
+            return LoadedFormulation(
+                entry.name, path, module.build, module.problem, entry, getattr(module, "declare", None)
+            )
     if text.endswith(".py"):
         path = Path(text)
-        return Loaded(text, path, user_file.build_of(path))
+        return LoadedFormulation(text, path, user_file.build_of(path))
     names = [entry.name for entry in _TABLE]
-    hint = meant(text.replace("_", "-").lower(), names, f"it is one of {', '.join(names)}, or a .py file")
+    hint = suggest_name(text.replace("_", "-").lower(), names, f"it is one of {', '.join(names)}, or a .py file")
     raise UsageError(f"no formulation is called {text!r}; {hint}")
 
 
-def declared(name: str, problem: Problem, *args: Any) -> Formulation:
+def declare(name: str, problem: Problem, *args: Any) -> Formulation:
     """Declare a formulation of the table for a problem; further arguments as its `declare` takes them."""
     declare = load(name).declare
     assert declare is not None, f"{name} is not declared in CVXPY"

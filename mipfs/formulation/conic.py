@@ -50,7 +50,7 @@ class Multiplier:
 
 
 @dataclass(frozen=True, eq=False)
-class Loss:
+class DeclaredLoss:
     """The loss of (P) at a classifier.
 
     Attributes
@@ -69,7 +69,7 @@ class Loss:
     margin: dict[str, Any]
 
 
-def loss_of(problem: Problem, scores: Any, *, rho: bool = False, C: Any = None) -> Loss:
+def loss_of(problem: Problem, scores: Any, *, rho: bool = False, C: Any = None) -> DeclaredLoss:
     """L of the values f(x_i) = w'x_i + b: slacks with y_i f(x_i) + ξ_i ≥ 1 (≥ 0 for the logistic loss).
 
     Parameters
@@ -87,9 +87,9 @@ def loss_of(problem: Problem, scores: Any, *, rho: bool = False, C: Any = None) 
     if rho and problem.margin == "rho":
         target = cp.Variable(name="rho")
         value, xi, rows = declare_loss(problem.loss, problem.data.y, c_i, scores, target)
-        return Loss(factor * value - target, xi, rows, Multiplier(rows[0]), {"rho": target})
+        return DeclaredLoss(factor * value - target, xi, rows, Multiplier(rows[0]), {"rho": target})
     value, xi, rows = declare_loss(problem.loss, problem.data.y, c_i, scores)
-    return Loss(value if C is None else factor * value, xi, rows, Multiplier(rows[0]), {})
+    return DeclaredLoss(value if C is None else factor * value, xi, rows, Multiplier(rows[0]), {})
 
 
 def declare_loss(loss: str, y: Array, c_i: Array, scores: Any, rho: Any = None) -> tuple[Any, Any, list[Any]]:
@@ -108,7 +108,7 @@ def bias_of(problem: Problem) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class AtomDesign:
     """The columns that atoms use, times their λ; of single features the columns of X themselves.
 
     Attributes
@@ -141,7 +141,7 @@ class Design:
         return omega, omega == (product - self.center * cp.sum(v) if self.center.any() else product)
 
 
-def design_of(problem: Problem, atoms: npt.NDArray[np.int64] | None = None) -> Design:
+def design_of(problem: Problem, atoms: npt.NDArray[np.int64] | None = None) -> AtomDesign:
     """The columns of all atoms, or of some."""
     data = problem.data
     chosen = np.arange(problem.atoms.count) if atoms is None else atoms
@@ -152,11 +152,11 @@ def design_of(problem: Problem, atoms: npt.NDArray[np.int64] | None = None) -> D
     if np.any(scale != 1.0):
         X = sparse.csc_array(X * scale[None, :]) if data.is_sparse else X * scale
     to_features = sparse.csr_array((scale, (ids, np.arange(ids.size))), shape=(data.n_features, ids.size))
-    return Design(X, data.center[ids] * scale, columns.atom, to_features)
+    return AtomDesign(X, data.center[ids] * scale, columns.atom, to_features)
 
 
 @dataclass(frozen=True, eq=False)
-class Dual:
+class DualProgram:
     """The dual side of (P): α ∈ A and g(α).
 
     Attributes
@@ -173,7 +173,7 @@ class Dual:
     rows: list[Any]
 
 
-def dual_of(problem: Problem) -> Dual:
+def dual_of(problem: Problem) -> DualProgram:
     """A and g of the problem's loss: 0 ≤ α ≤ its top, and yᵀα = 0 with a free bias."""
     loss = get_loss(problem.loss)
     alpha = cp.Variable(problem.data.n_samples, name="alpha")
@@ -182,7 +182,7 @@ def dual_of(problem: Problem) -> Dual:
         rows.append(alpha <= loss.top(problem.c_i))
     if problem.bias:
         rows.append(problem.data.y @ alpha == 0)
-    return Dual(alpha, cp.multiply(problem.data.y, alpha), loss.conic_dual(cp, alpha, problem.c_i), rows)
+    return DualProgram(alpha, cp.multiply(problem.data.y, alpha), loss.conic_dual(cp, alpha, problem.c_i), rows)
 
 
 def ends_of(problem: Problem, w: Any, sigma: Any = 1.0) -> list[Any]:
@@ -200,7 +200,7 @@ def ends_of(problem: Problem, w: Any, sigma: Any = 1.0) -> list[Any]:
 
 @dataclass(frozen=True, eq=False)
 class RowMultipliers:
-    """ν ≥ 0 of the ends of the rows over the weights (`mipfs.data.over_weights.Ends`), out of a solved program.
+    """ν ≥ 0 of the ends of the rows over the weights (`mipfs.data.over_weights.RowEnds`), out of a solved program.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ class OverWeights:
     variables: dict[str, RowMultipliers]
 
 
-def over_weights(problem: Problem, design: Design, w: Any) -> OverWeights:
+def over_weights(problem: Problem, design: AtomDesign, w: Any) -> OverWeights:
     """d'w ≥ −o of every end of the rows over the weights, d'w = 0 of a row whose ends are both 0.
 
     `w` are the weights of the columns of `design`: a column that several atoms have counts by the sum of its weights.

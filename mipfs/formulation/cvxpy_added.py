@@ -15,9 +15,17 @@ from typing import TYPE_CHECKING, Any
 import cvxpy
 
 from mipfs.errors import NumericalError, UsageError
-from mipfs.formulation.cvxpy_attach import MARK, Built, Program, Sigma, added, built_of, reattached
+from mipfs.formulation.cvxpy_attach import (
+    MARK,
+    BuiltFormulation,
+    DeclaredProgram,
+    Sigma,
+    added_constraints,
+    built_of,
+    reattach,
+)
 from mipfs.formulation.cvxpy_objective import extra_costs
-from mipfs.formulation.cvxpy_rows import Read, compile, read_added
+from mipfs.formulation.cvxpy_rows import RowsReading, compile, read_added
 
 if TYPE_CHECKING:
     from mipfs.formulation.program import Formulation
@@ -47,26 +55,26 @@ def with_rows(formulation: Formulation, constraints: Sequence[Any], extra_cost: 
         if extra_cost is not None and (built is None or formulation.sigma is None):
             name = "a program of your own" if built is None else built.name
             raise UsageError(f"{name} takes no extra_cost; give a Problem whose rows have extra variables with costs")
-        return _checked(_appended(formulation, constraints, extra_cost), extra_cost)
+        return _check_costs(_append_constraints(formulation, constraints, extra_cost), extra_cost)
     first, before = formulation, tuple[Any, ...]()
     if built.origin is not None:
         compile(formulation)  # what else was changed is refused
         first, before = built.origin
         extra_cost = _sum(built.extra_cost, extra_cost)
-        constraints = [*added(formulation, built), *constraints]
+        constraints = [*added_constraints(formulation, built), *constraints]
     every = [*before, *(_over(one, first) for one in constraints)]
-    whole = _appended(first, every)
+    whole = _append_constraints(first, every)
     read = read_added(whole)
     if not len(read.rows):
-        return _checked(_appended(first, every, extra_cost), extra_cost)
-    problem = _priced(compile(whole), read, extra_cost)
+        return _check_costs(_append_constraints(first, every, extra_cost), extra_cost)
+    problem = _price_extras(compile(whole), read, extra_cost)
     try:
         made = built.declare(problem)
     except UsageError:
         if not _is_empty(problem):
             raise
         return whole  # every driver says INFEASIBLE
-    return reattached(made, (first, tuple(every)), read.extras, extra_cost)
+    return reattach(made, (first, tuple(every)), read.extras, extra_cost)
 
 
 def relaxation(formulation: Formulation) -> str:
@@ -90,16 +98,16 @@ def relaxation(formulation: Formulation) -> str:
     return f"{how} over the box, 0 <= sigma <= 1 and the rows"
 
 
-def _is_declared_anew(formulation: Formulation, built: Built) -> bool:
+def _is_declared_anew(formulation: Formulation, built: BuiltFormulation) -> bool:
     """Whether a row would not do in the program what it does in S, or in the box."""
     sigma = formulation.sigma
     is_multiplier = isinstance(sigma, Sigma) and sigma.is_multiplier
     return sigma is not None and (is_multiplier or built.formulation.hull or built.name in _OF_S)
 
 
-def _appended(formulation: Formulation, constraints: Sequence[Any], extra_cost: Any = None) -> Formulation:
+def _append_constraints(formulation: Formulation, constraints: Sequence[Any], extra_cost: Any = None) -> Formulation:
     program = formulation.cvxpy
-    kind = Program if isinstance(program, Program) else cvxpy.Problem
+    kind = DeclaredProgram if isinstance(program, DeclaredProgram) else cvxpy.Problem
     goal = program.objective if extra_cost is None else cvxpy.Minimize(_sum(program.objective.args[0], extra_cost))
     return replace(formulation, cvxpy=kind(goal, [*program.constraints, *constraints]))
 
@@ -111,14 +119,14 @@ def _sum(one: Any, other: Any) -> Any:
     return one + other
 
 
-def _checked(made: Formulation, extra_cost: Any) -> Formulation:
+def _check_costs(made: Formulation, extra_cost: Any) -> Formulation:
     """A formulation whose costs were found to be ones of extra variables, at once and not when it is solved."""
     if extra_cost is not None:
         compile(made)
     return made
 
 
-def _priced(problem: Problem, read: Read, extra_cost: Any) -> Problem:
+def _price_extras(problem: Problem, read: RowsReading, extra_cost: Any) -> Problem:
     """The problem, whose last extra variables were read, with what they cost."""
     if extra_cost is None:
         return problem

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Self
 import cvxpy
 
 from mipfs.errors import RowError
-from mipfs.formulation.point import Point, shared_values
+from mipfs.formulation.point import ClassifierPoint, shared_values
 from mipfs.problem import Problem
 
 if TYPE_CHECKING:
     from mipfs.formulation.program import Formulation
 
 MARK = "_mipfs_built"
-Values = Callable[[Problem, Point], Mapping[str, Any]]
+Values = Callable[[Problem, ClassifierPoint], Mapping[str, Any]]
 """What of a formulation's variables a classifier gives, by name."""
 
 
@@ -95,7 +95,7 @@ class Sigma(cvxpy.Variable):
             self._loaded = (value, self._row.dual_variables[0].value)
 
 
-class Given(list[Any]):
+class ConstraintList(list[Any]):
     """The constraints of a declared program; of CVXPY's own list a copy grows, and that would pass a row over."""
 
     def append(self, _: Any) -> None:
@@ -118,17 +118,17 @@ class Given(list[Any]):
         return self
 
 
-class Program(cvxpy.Problem):
+class DeclaredProgram(cvxpy.Problem):
     """The program of a formulation of the package."""
 
     @property
     def constraints(self) -> list[Any]:
         """The constraints, a list that does not grow."""
-        return Given(super().constraints)
+        return ConstraintList(super().constraints)
 
 
 @dataclass(frozen=True, eq=False)
-class Built:
+class BuiltFormulation:
     """A formulation as it was declared.
 
     Attributes
@@ -169,21 +169,23 @@ def attach(
     declared : Formulation
     name : str, of the table of formulations
     declare : callable, declares the same formulation of another problem; to be pickled, so no lambda
-    values : callable, its variables' values at a `Point`, by their names in ``variables``; likewise
+    values : callable, its variables' values at a `ClassifierPoint`, by their names in ``variables``; likewise
     """
-    program = Program(declared.cvxpy.objective, list(declared.cvxpy.constraints))
+    program = DeclaredProgram(declared.cvxpy.objective, list(declared.cvxpy.constraints))
     declared = replace(declared, cvxpy=program)
     variables = [*program.variables(), *_leaves(declared.sigma)]
     constraints = tuple((one, tuple(one.args)) for one in program.constraints)
     goal: Any = program.objective
     objective = type(goal), goal.args[0]
-    built = Built(name, declare, values, declared, objective, constraints, frozenset(v.id for v in variables))
+    built = BuiltFormulation(
+        name, declare, values, declared, objective, constraints, frozenset(v.id for v in variables)
+    )
     for variable in variables:
         setattr(variable, MARK, built)
     return declared
 
 
-def reattached(
+def reattach(
     declared: Formulation,
     origin: tuple[Formulation, tuple[Any, ...]],
     extras: tuple[tuple[Any, int], ...],
@@ -198,7 +200,7 @@ def reattached(
     return declared
 
 
-def built_of(formulation: Formulation) -> Built | None:
+def built_of(formulation: Formulation) -> BuiltFormulation | None:
     """What a formulation of the package was when it was declared; None for a program of a user's own."""
     variables = [*_leaves(formulation.sigma), *formulation.cvxpy.variables()] if formulation.cvxpy else []
     found = {id(getattr(v, MARK)): getattr(v, MARK) for v in variables if hasattr(v, MARK)}
@@ -208,7 +210,7 @@ def built_of(formulation: Formulation) -> Built | None:
     return next(iter(found.values()), None)
 
 
-def added(formulation: Formulation, built: Built) -> list[Any]:
+def added_constraints(formulation: Formulation, built: BuiltFormulation) -> list[Any]:
     """The constraints that were added since a formulation was declared; its objective is read apart.
 
     Raises

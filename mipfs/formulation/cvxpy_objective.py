@@ -17,7 +17,7 @@ from cvxpy.atoms.affine.add_expr import AddExpression
 
 from mipfs.errors import RowError
 from mipfs.formulation.charges import REMEDY, with_charges
-from mipfs.formulation.cvxpy_attach import Built
+from mipfs.formulation.cvxpy_attach import BuiltFormulation
 from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def with_costs(
-    formulation: Formulation, built: Built, problem: Problem, extras: Sequence[tuple[Any, int]]
+    formulation: Formulation, built: BuiltFormulation, problem: Problem, extras: Sequence[tuple[Any, int]]
 ) -> tuple[Problem, Array]:
     """The problem with the fixed charges that the objective of the program has now; costs (e,) of the user's variables.
 

@@ -21,7 +21,7 @@ from scipy import sparse
 from mipfs.data.bounds import WeightBounds
 from mipfs.data.names import unique
 from mipfs.errors import RowError
-from mipfs.formulation.cvxpy_attach import added, built_of, text_of
+from mipfs.formulation.cvxpy_attach import added_constraints, built_of, text_of
 from mipfs.formulation.cvxpy_objective import with_costs
 from mipfs.formulation.parameters import present
 from mipfs.formulation.weight_ends import ModelRow, named_in, on_users_scale, together, with_bounds
@@ -54,7 +54,7 @@ _EVALUATING = ProcessLock()
 
 
 @dataclass(frozen=True, eq=False)
-class Read:
+class RowsReading:
     """The constraints of a formulation as rows.
 
     Attributes
@@ -118,7 +118,7 @@ def read_linear(expression: Any, places: Mapping[int, int], size: int, said: str
     return row, float(constant[0])
 
 
-def read_added(formulation: Formulation) -> Read:
+def read_added(formulation: Formulation) -> RowsReading:
     """What was added to a formulation of the package, or what a program of a user's own says about σ."""
     problem = formulation.problem
     built = None if formulation.cvxpy is None else built_of(formulation)
@@ -130,7 +130,7 @@ def read_added(formulation: Formulation) -> Read:
         if size != problem.atoms.count:
             raise RowError(f"sigma has {size} entries, but there are {problem.atoms.count} to select from")
         return _without_known(reader.read(_about_selection(formulation)), problem)
-    constraints, ends = _apart(formulation, added(formulation, built))
+    constraints, ends = _apart(formulation, added_constraints(formulation, built))
     for one in constraints:
         own = {v.id: v for v in one.variables() if v.id in built.variables and v is not formulation.sigma}
         if own:
@@ -199,12 +199,12 @@ def _of_weights(problem: Problem, w: Any, constraints: Sequence[Any]) -> tuple[W
 
 def _about_selection(formulation: Formulation) -> list[Any]:
     """Of a user's own program the constraints over σ and variables that nothing else in it is about."""
-    return _parted(formulation)[0]
+    return _part_constraints(formulation)[0]
 
 
 def apart_from_selection(formulation: Formulation) -> list[Any]:
     """Of a user's own program the constraints that are no rows over the selection."""
-    return _parted(formulation)[1]
+    return _part_constraints(formulation)[1]
 
 
 def selection_of(formulation: Formulation) -> Selection:
@@ -214,7 +214,7 @@ def selection_of(formulation: Formulation) -> Selection:
     return Selection(problem.atoms.count, None, (), (), read.rows, problem.atoms.names)
 
 
-def _parted(formulation: Formulation) -> tuple[list[Any], list[Any]]:
+def _part_constraints(formulation: Formulation) -> tuple[list[Any], list[Any]]:
     """The constraints over σ and variables that nothing else in a program is about, and the others."""
     sigma = formulation.sigma
     program = formulation.cvxpy
@@ -232,7 +232,7 @@ def _parted(formulation: Formulation) -> tuple[list[Any], list[Any]]:
     return [one for one, ids in parts if not ids & tied], [one for one, ids in parts if ids & tied]
 
 
-def _without_known(read: Read, problem: Problem) -> Read:
+def _without_known(read: RowsReading, problem: Problem) -> RowsReading:
     """Less what the problem says already: rows that always hold, its cardinality, its own rows."""
     rows = read.rows
     selection = problem.selection
@@ -252,7 +252,7 @@ def _without_known(read: Read, problem: Problem) -> Read:
         if holds or (plain and _signature(rows, r) in known) or (counts and rows.ub[r] >= selection.M):
             continue
         keep.append(r)
-    return Read(rows.take(keep), read.extras)
+    return RowsReading(rows.take(keep), read.extras)
 
 
 def _signature(rows: Rows, r: int) -> tuple[Any, ...]:
@@ -270,7 +270,7 @@ class _Reader:
         self.own: list[Any] = []
         self.size = self.p
 
-    def read(self, constraints: Sequence[Any]) -> Read:
+    def read(self, constraints: Sequence[Any]) -> RowsReading:
         """Every constraint as one or more rows."""
         for one in constraints:
             self.check(one)
@@ -299,7 +299,7 @@ class _Reader:
             extras,
         )
         idle = (np.diff(rows.matrix.indptr) == 0) & (rows.lb <= 0.0) & (rows.ub >= 0.0)  # 0 <= 1
-        return Read(rows.take(np.flatnonzero(~idle).tolist()), entries)
+        return RowsReading(rows.take(np.flatnonzero(~idle).tolist()), entries)
 
     def check(self, one: Any) -> None:
         """Refuse what is no linear row, and take its own variables up."""

@@ -10,14 +10,14 @@ import numpy as np
 
 from mipfs.formulation.cvxpy_attach import built_of
 from mipfs.formulation.cvxpy_rows import read_added
-from mipfs.plumbing.arrays import scattered
+from mipfs.plumbing.arrays import scatter
 
 if TYPE_CHECKING:
-    from mipfs.formulation.point import Point
+    from mipfs.formulation.point import ClassifierPoint
     from mipfs.formulation.program import Formulation
 
 
-def load(formulation: Formulation, point: Point) -> None:
+def load(formulation: Formulation, point: ClassifierPoint) -> None:
     """Put a classifier into the variables that a formulation has for it, and into the user's own.
 
     Parameters
@@ -44,7 +44,7 @@ def load(formulation: Formulation, point: Point) -> None:
         _put_entries(list(built.extras), point.extra[own - len(built.extras) : own])
 
 
-def _put(variable: Any, value: Any, point: Point) -> None:
+def _put(variable: Any, value: Any, point: ClassifierPoint) -> None:
     """Give a variable its value; an expression of one variable gives it to that one."""
     if isinstance(variable, cvxpy.Variable):
         if variable.size == np.size(value):
@@ -64,5 +64,5 @@ def _put_entries(entries: list[tuple[Any, int]], values: tuple[float | None, ...
         if variable is not None and value is not None:
             found.setdefault(variable.id, (variable, {}))[1][k] = value
     for variable, parts in found.values():
-        flat = scattered(variable.size, list(parts), list(parts.values()))
+        flat = scatter(variable.size, list(parts), list(parts.values()))
         variable.save_value(flat.reshape(variable.shape, order="F"))

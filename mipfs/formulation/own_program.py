@@ -29,14 +29,14 @@ from mipfs.errors import NumericalError, RelaxationWarning, UsageError
 from mipfs.formulation.cvxpy_attach import built_of, text_of
 from mipfs.formulation.cvxpy_rows import apart_from_selection, selection_of
 from mipfs.inner.subproblem import Subproblem
-from mipfs.losses.evaluated import Weights
+from mipfs.losses.evaluated import CompensatedWeights
 from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 from mipfs.solvers.cones import Canonical
-from mipfs.widened import widened
+from mipfs.widened import widen_problem
 
 if TYPE_CHECKING:
-    from mipfs.formulation.point import Point
+    from mipfs.formulation.point import ClassifierPoint
     from mipfs.formulation.program import Formulation
 
 SAME = 1e-6
@@ -56,7 +56,7 @@ FAR = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class ProgramPoint:
     """A point that the program is evaluated at, on the scale of the data.
 
     Attributes
@@ -73,7 +73,7 @@ class Place:
     rho: float = 1.0
 
 
-def evaluated(formulation: Formulation, problem: Problem) -> Evaluation | None:
+def make_evaluation(formulation: Formulation, problem: Problem) -> Evaluation | None:
     """The evaluation of a program of a user's own, at what is drawn; None for anything that is declared by the package.
 
     Parameters
@@ -91,7 +91,7 @@ def evaluated(formulation: Formulation, problem: Problem) -> Evaluation | None:
     sigma = formulation.sigma
     if not isinstance(sigma, cvxpy.Variable) or all(v.id != sigma.id for v in formulation.cvxpy.variables()):
         return Evaluation(formulation, problem, None)
-    found = Evaluation(formulation, problem, _Fixed(formulation, problem))
+    found = Evaluation(formulation, problem, _FixedProgram(formulation, problem))
     found.compare_drawn()
     return found
 
@@ -106,11 +106,11 @@ class Evaluation:
     fixed : what evaluates the program at a point; None where it has no variable σ
     """
 
-    def __init__(self, formulation: Formulation, problem: Problem, fixed: _Fixed | None) -> None:
+    def __init__(self, formulation: Formulation, problem: Problem, fixed: _FixedProgram | None) -> None:
         self.formulation = formulation
         self.problem = problem
         self._fixed = fixed
-        self._cut_off: list[tuple[Place, str, float, float]] = []
+        self._cut_off: list[tuple[ProgramPoint, str, float, float]] = []
         self._unsure = 0
         self._rng = np.random.default_rng(0)
 
@@ -146,7 +146,7 @@ class Evaluation:
                 stacklevel=5,
             )
 
-    def check(self, point: Point, objective: float) -> None:
+    def check(self, point: ClassifierPoint, objective: float) -> None:
         """Evaluate the program at the answer, whose value is `objective`.
 
         Raises
@@ -159,7 +159,7 @@ class Evaluation:
             return
         has_rho = "rho" in self.formulation.variables
         point = point if has_rho else point.unit()
-        self._compare(Place(point.sigma, point.w, point.b, point.rho), exact=True, is_answer=True)
+        self._compare(ProgramPoint(point.sigma, point.w, point.b, point.rho), exact=True, is_answer=True)
         for place, what, value, worth in self._cut_off:
             unit = self.problem.unit_margin(objective) if self.problem.margin == "rho" else objective
             if value < (objective if has_rho else unit) * (1.0 - SAME):
@@ -197,7 +197,7 @@ class Evaluation:
             if found is not None:
                 yield found.astype(float)
 
-    def _place(self, sigma: Array) -> Place:
+    def _place(self, sigma: Array) -> ProgramPoint:
         """Weights that are drawn at a σ: within their boxes, and smaller where σ is."""
         problem = self.problem
         owned = problem.atoms.columns(np.flatnonzero(sigma))
@@ -208,7 +208,7 @@ class Evaluation:
         size = 0.5 * float(np.sum(share * np.square(drawn)))
         drawn *= min(1.0, math.sqrt(self._at_nothing / size)) if size > 0.0 else 1.0  # no term hides the other
         w = share * np.clip(drawn, low, high)
-        return Place(
+        return ProgramPoint(
             sigma, np.asarray(w, dtype=float), float(self._rng.normal()) if problem.bias else 0.0, self._margin()
         )
 
@@ -219,7 +219,7 @@ class Evaluation:
     def _at_nothing(self) -> float:
         """The loss where all weights are 0."""
         nothing = np.empty(0, dtype=np.int64)
-        return float(self.problem.value_at(nothing, nothing, Weights.of(np.empty(0), 0.0))[0])
+        return float(self.problem.value_at(nothing, nothing, CompensatedWeights.of(np.empty(0), 0.0))[0])
 
     @cached_property
     def _unit(self) -> Array:
@@ -231,14 +231,14 @@ class Evaluation:
         spread = np.sqrt(np.maximum(squares / values.shape[0] - self.problem.data.center**2, 0.0))
         return np.asarray(np.divide(1.0, spread, out=np.ones(spread.size), where=spread > 0.0))
 
-    def _value(self, place: Place, sigma: Array | None = None) -> tuple[float, float]:
+    def _value(self, place: ProgramPoint, sigma: Array | None = None) -> tuple[float, float]:
         """What (P) is worth at a point, from below and above, S apart; with `sigma` as if that were the selection."""
         problem = self.problem
         assert self._fixed is not None
         at = place.sigma if sigma is None else sigma
         has_rho = "rho" in self.formulation.variables
         if not self._fixed.has_weights:
-            wide = widened(problem)
+            wide = widen_problem(problem)
             whole = at if wide is problem else np.append(at, 1.0)
             solved = Subproblem(wide).solve(whole, TIGHT)
             ends = solved.lower, solved.value
@@ -246,12 +246,12 @@ class Evaluation:
         chosen = np.flatnonzero(at)
         ids = np.unique(problem.atoms.columns(chosen).ids)
         rho = place.rho
-        weights = Weights.of(place.w[ids] / rho, place.b / rho)
+        weights = CompensatedWeights.of(place.w[ids] / rho, place.b / rho)
         value = problem.value_at(chosen, ids, weights, at[chosen])[0]
         value = rho**2 * value - rho if has_rho else value
         return value, value
 
-    def _compare(self, place: Place, *, exact: bool, is_answer: bool = False) -> float:
+    def _compare(self, place: ProgramPoint, *, exact: bool, is_answer: bool = False) -> float:
         """The program's share of (P)'s value at a point at which that is finite.
 
         Raises
@@ -309,7 +309,7 @@ class Evaluation:
                 place.w[j] = large
                 self._refuse_if_worth(place, more, "lets weights be other than 0 at sigma = 0, at")
 
-    def _refuse_if_worth(self, place: Place, as_if: Array, what: str) -> None:
+    def _refuse_if_worth(self, place: ProgramPoint, as_if: Array, what: str) -> None:
         assert self._fixed is not None
         said, low, high = self._fixed.at(place)
         is_sure = high - low <= ROUGH * abs(high)  # of Clarabel's infinity it is not
@@ -335,7 +335,7 @@ class Evaluation:
             "its weights w and its intercept b, scale its data, or give mipfs.solve the Problem itself"
         )
 
-    def _refused(self, place: Place, what: str, value: float, worth: float = math.inf) -> UsageError:
+    def _refused(self, place: ProgramPoint, what: str, value: float, worth: float = math.inf) -> UsageError:
         """The error that says where the program is another problem, and in which part of it that shows."""
         names = self.problem.atoms.names
         parts = [(names[int(g)], float(place.sigma[g])) for g in np.flatnonzero(place.sigma)]
@@ -344,7 +344,9 @@ class Evaluation:
         assert self._fixed is not None
         violated = "" if math.isfinite(worth) else self._fixed.violated(place)
         more = "" if self._fixed.has_weights else "; with w and b named it is evaluated more exactly"
-        said = f"it is worth {worth:.6g} there and the problem {_shown(value)}" if math.isfinite(worth) else violated
+        said = (
+            f"it is worth {worth:.6g} there and the problem {_show_value(value)}" if math.isfinite(worth) else violated
+        )
         return UsageError(
             f"the program of the formulation is not the problem that it states: it {what} the selection of {at}"
             f"{f' ({said})' if said else ''}; state charges by lam=, bounds by weight_bounds=, rows over sigma alone"
@@ -352,11 +354,11 @@ class Evaluation:
         )
 
 
-def _shown(value: float) -> str:
+def _show_value(value: float) -> str:
     return f"{value:.6g}" if math.isfinite(value) else "has no value"
 
 
-class _Fixed:
+class _FixedProgram:
     """A program with its σ, and where both are named w and b, fixed at points."""
 
     def __init__(self, formulation: Formulation, problem: Problem) -> None:
@@ -376,7 +378,7 @@ class _Fixed:
                     parts.append((name, named[name], 1))
         self._fixed = {name: cvxpy.Variable(size) for name, _, size in parts}
         ties = [self._fixed[name] == _flat(part) for name, part, size in parts]
-        program = _relaxed(cvxpy.Problem(formulation.cvxpy.objective, [*self._tied, *ties]), sigma)
+        program = _relax_sigma(cvxpy.Problem(formulation.cvxpy.objective, [*self._tied, *ties]), sigma)
         if not program.is_dcp():
             raise UsageError(
                 "the program of the formulation is not convex by the rules of CVXPY (`is_dcp`), so nothing can be said "
@@ -391,14 +393,14 @@ class _Fixed:
         self._program = Canonical(program)
         self._sign = 1.0 if isinstance(formulation.cvxpy.objective, cvxpy.Minimize) else -1.0
 
-    def at(self, place: Place) -> tuple[str, float, float]:
+    def at(self, place: ProgramPoint) -> tuple[str, float, float]:
         """The status of the program with what is fixed at a point, and what its value lies between."""
         values = self._values(place)
         said, *ends = self._program.solve_fixed({variable: values[name] for name, variable in self._fixed.items()})
         low, high = sorted(self._sign * end for end in ends)
         return said, low, high
 
-    def violated(self, place: Place) -> str:
+    def violated(self, place: ProgramPoint) -> str:
         """The constraint over what is fixed alone that a point violates most, in words; empty where there is none."""
         held = {"sigma": self._formulation.sigma, **{k: self._formulation.variables.get(k) for k in ("w", "b", "rho")}}
         values = self._values(place)
@@ -419,7 +421,7 @@ class _Fixed:
                 v._value = value
         return found
 
-    def _values(self, place: Place) -> dict[str, Array]:
+    def _values(self, place: ProgramPoint) -> dict[str, Array]:
         return {"sigma": place.sigma, "w": place.w, "b": np.array([place.b]), "rho": np.array([place.rho])}
 
 
@@ -428,7 +430,7 @@ def _flat(expression: Any) -> Any:
     return expression.flatten(order="F") if expression.ndim != 1 else expression
 
 
-def _relaxed(program: Any, sigma: Any) -> Any:
+def _relax_sigma(program: Any, sigma: Any) -> Any:
     """The program with a σ that need not be whole."""
     given = {name: value for name, value in sigma.attributes.items() if name not in ("boolean", "integer") and value}
     if not sigma.attributes["boolean"] and not sigma.attributes["integer"]:

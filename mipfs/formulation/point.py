@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class ClassifierPoint:
     """A classifier on the scale of a problem's data.
 
     Attributes
@@ -37,7 +37,7 @@ class Point:
     margins: Array
     extra: tuple[float | None, ...]
 
-    def unit(self) -> Point:
+    def unit(self) -> ClassifierPoint:
         """The point divided by ρ (its t by ρ²), so that the margin is 1."""
         scaled = {name: getattr(self, name) / self.rho for name in ("v", "w", "b", "margins")}
         return replace(self, t=self.t / self.rho**2, rho=1.0, **scaled)
@@ -48,6 +48,6 @@ class Point:
         return found
 
 
-def shared_values(problem: Problem, point: Point) -> Mapping[str, Any]:
+def shared_values(problem: Problem, point: ClassifierPoint) -> Mapping[str, Any]:
     """What most formulations have of a classifier: the variables ``w``, ``b``, ``rho`` and ``xi``."""
     return {"w": point.w, "b": point.b, "rho": point.rho, "xi": point.slacks(problem.loss)}

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.plumbing.declared import shown
+from mipfs.plumbing.declared import show_value
 from mipfs.problem import Problem
 
 MAX_FEATURES = 3_000
@@ -96,10 +96,12 @@ class Formulation:
         several = constraints if isinstance(constraints, (list, tuple)) else [constraints]
         for one in several:
             if not isinstance(one, cvxpy.constraints.constraint.Constraint):
-                raise UsageError(f"{shown(one)} is no constraint of CVXPY; write one such as sigma[0] + sigma[1] <= 1")
+                raise UsageError(
+                    f"{show_value(one)} is no constraint of CVXPY; write one such as sigma[0] + sigma[1] <= 1"
+                )
         if extra_cost is not None and not isinstance(extra_cost, cvxpy.Expression):
             raise UsageError(
-                f"extra_cost = {shown(extra_cost)} is no expression of CVXPY; write one such as 3 * device"
+                f"extra_cost = {show_value(extra_cost)} is no expression of CVXPY; write one such as 3 * device"
             )
         from mipfs.formulation.cvxpy_added import with_rows
 

@@ -27,7 +27,7 @@ TRANSFORM = "write it as linear rows by pyo.TransformationFactory('gdp.bigm').ap
 
 
 @dataclass(eq=False)
-class Attached:
+class AttachedProblem:
     """What `attach` remembers: the problem, its selection variables, and the model as it was built.
 
     Attributes
@@ -50,14 +50,14 @@ class Attached:
     def problem(self) -> Problem:
         """The problem with the present values of the parameters."""
         now = {name: _value(one) for name, one in self.parameters.items()}
-        changed = {name: value for name, value in now.items() if value != _stated(self.built, name)}
+        changed = {name: value for name, value in now.items() if value != _parameter_value(self.built, name)}
         if not changed:
             return self.built
         if self._present is None or self._present[0] != changed:
             self._present = changed, self.built.replace(**changed)
         return self._present[1]
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Attached:
+    def __deepcopy__(self, memo: dict[int, Any]) -> AttachedProblem:
         # A clone of the model shares the immutable problem; the expressions are the clone's own.
         sigma = copy.deepcopy(self.sigma, memo)
         origins = copy.deepcopy(self.origins, memo)
@@ -66,7 +66,7 @@ class Attached:
         extra_cost = copy.deepcopy(self.extra_cost, memo)
         parameters = copy.deepcopy(self.parameters, memo)
         outside = copy.deepcopy(self.outside, memo)
-        return Attached(self.built, sigma, origins, outside, weights, goal, extra_cost, parameters)
+        return AttachedProblem(self.built, sigma, origins, outside, weights, goal, extra_cost, parameters)
 
 
 def _value(parameter: Any) -> Any:
@@ -76,7 +76,7 @@ def _value(parameter: Any) -> Any:
     return pyo.value(parameter)
 
 
-def _stated(problem: Problem, name: str) -> Any:
+def _parameter_value(problem: Problem, name: str) -> Any:
     """The value of a parameter of a problem, as the model's `Param` of that name holds it."""
     value = getattr(problem, name)
     if name != "lam" or isinstance(value, (int, float)):
@@ -105,7 +105,7 @@ def attach(model: Any, problem: Problem, weights: Any = None) -> None:
     extra_cost = model.select.component("extra_cost")
     parameters = {name: one for name in ("C", "lam", "M") if (one := model.component(name)) is not None}
     outside = _outside(model)
-    model._mipfs = Attached(problem, model.select.sigma, origins, outside, weights, goal, extra_cost, parameters)
+    model._mipfs = AttachedProblem(problem, model.select.sigma, origins, outside, weights, goal, extra_cost, parameters)
 
 
 def seen_again(model: Any, component: Any) -> None:
@@ -113,7 +113,7 @@ def seen_again(model: Any, component: Any) -> None:
     model._mipfs.outside[component.name] = _outside(model)[component.name]
 
 
-def rows_outside(model: Any, attached: Attached) -> Iterator[Any]:
+def rows_outside(model: Any, attached: AttachedProblem) -> Iterator[Any]:
     """The active rows over the selection that a user put elsewhere in the model than under ``select``."""
     for component in _components(model):
         if component.ctype is pyo.Constraint and component.name not in attached.outside:
@@ -150,7 +150,7 @@ def _components(model: Any) -> Iterator[Any]:
                 yield component
 
 
-def refuse_changes(model: Any, attached: Attached) -> None:
+def refuse_changes(model: Any, attached: AttachedProblem) -> None:
     """Refuse a model that was changed outside ``select``, by the name of the first such component."""
     select = model.component("select")
     if select is None or select.component("sigma") is not attached.sigma:
@@ -195,7 +195,7 @@ def refuse_changes(model: Any, attached: Attached) -> None:
                 raise RowError(f"{where} was changed; only what stands under model.select may be changed")
 
 
-def _refuse_parameters(model: Any, attached: Attached) -> None:
+def _refuse_parameters(model: Any, attached: AttachedProblem) -> None:
     """Refuse a parameter that another component took the place of."""
     for name, one in attached.parameters.items():
         if model.component(name) is not one:

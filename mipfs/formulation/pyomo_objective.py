@@ -15,14 +15,14 @@ from pyomo.repn import generate_standard_repn
 
 from mipfs.errors import RowError
 from mipfs.formulation.charges import REMEDY, with_charges
-from mipfs.formulation.pyomo_attach import Attached
+from mipfs.formulation.pyomo_attach import AttachedProblem
 from mipfs.problem import Problem
 
 Terms = dict[tuple[int, ...], float]
 """Ids of the variables of a monomial (none for the constant), and its coefficient."""
 
 
-def with_costs(model: Any, attached: Attached, problem: Problem) -> Problem:
+def with_costs(model: Any, attached: AttachedProblem, problem: Problem) -> Problem:
     """The problem with the fixed charges that the objective of the model has now.
 
     Raises
@@ -91,7 +91,7 @@ def _terms(name: str, expression: Any, named: dict[int, Any]) -> Terms:
 
 
 def _refusal(
-    goal: str, key: tuple[int, ...], named: dict[int, Any], attached: Attached, before: float, now: float
+    goal: str, key: tuple[int, ...], named: dict[int, Any], attached: AttachedProblem, before: float, now: float
 ) -> str:
     """What is said of a monomial that differs."""
     if not key:

@@ -21,11 +21,11 @@ from scipy import sparse
 
 from mipfs.data.bounds import excluding_0
 from mipfs.errors import RowError
-from mipfs.formulation.pyomo_attach import PASSIVE, TRANSFORM, Attached, is_under, refuse_changes, rows_outside
+from mipfs.formulation.pyomo_attach import PASSIVE, TRANSFORM, AttachedProblem, is_under, refuse_changes, rows_outside
 from mipfs.formulation.pyomo_objective import with_costs
 from mipfs.formulation.pyomo_weight_rows import is_over_weights, rows_of
 from mipfs.formulation.pyomo_weights import bounds_of
-from mipfs.formulation.weight_ends import parted, together, with_bounds, with_rows
+from mipfs.formulation.weight_ends import part_rows, together, with_bounds, with_rows
 from mipfs.problem import Problem
 from mipfs.selection.selection import Extras, Rows
 
@@ -62,7 +62,7 @@ def compile(model: Any) -> Problem:
     M = compiler.M
     names = problem.atoms.names
     bounds = bounds_of(compiler.attached)
-    alone, over = parted(problem, rows_of(model, compiler.attached.weights, compiler.attached.outside))
+    alone, over = part_rows(problem, rows_of(model, compiler.attached.weights, compiler.attached.outside))
     ends = together(bounds, alone)
     inside = [names[j] for j in compiler.forced[1]]
     bounded = with_bounds(with_costs(model, compiler.attached, problem), ends, "svm.w")
@@ -77,7 +77,7 @@ def compile(model: Any) -> Problem:
 
 def read(model: Any) -> _Compiler:
     """What stands under ``model.select``: rows, forced features, M and extra variables."""
-    attached: Attached = model._mipfs
+    attached: AttachedProblem = model._mipfs
     refuse_changes(model, attached)
     refuse_expressions(model)
     compiler = _Compiler(model.select, attached)
@@ -109,7 +109,7 @@ def refuse_expressions(model: Any) -> None:
 class _Compiler:
     """Collects rows as (name, origin, {column: coefficient}, lb, ub); columns are sigma, then extra variables."""
 
-    def __init__(self, select: Any, attached: Attached) -> None:
+    def __init__(self, select: Any, attached: AttachedProblem) -> None:
         self.select = select
         self.attached = attached
         self.M: int | None = None

@@ -9,12 +9,12 @@ import numpy as np
 import pyomo.environ as pyo
 
 from mipfs.data.bounds import FREE
-from mipfs.formulation.point import Point
+from mipfs.formulation.point import ClassifierPoint
 from mipfs.formulation.pyomo_rows import read
 from mipfs.problem import Problem
 
 
-def load(model: Any, point: Point) -> None:
+def load(model: Any, point: ClassifierPoint) -> None:
     """Put a classifier into ``select.sigma``, the block ``svm`` and the user's extra variables; fixed ones stay.
 
     Parameters
@@ -26,7 +26,7 @@ def load(model: Any, point: Point) -> None:
         variable.set_value(value, skip_validation=True)
 
 
-def values_of(model: Any, point: Point) -> list[tuple[Any, float]]:
+def values_of(model: Any, point: ClassifierPoint) -> list[tuple[Any, float]]:
     """The variables that `load` gives a value, with it."""
     found = list(zip(model.select.sigma.values(), point.sigma.round(), strict=True))
     if model.component("svm") is not None:  # RMP has none
@@ -36,7 +36,7 @@ def values_of(model: Any, point: Point) -> list[tuple[Any, float]]:
     return [(variable, float(value)) for variable, value in found if not variable.fixed]
 
 
-def _of_svm(svm: Any, problem: Problem, point: Point) -> Iterator[tuple[Any, float]]:
+def _of_svm(svm: Any, problem: Problem, point: ClassifierPoint) -> Iterator[tuple[Any, float]]:
     slacks = point.slacks(problem.loss)
     values: tuple[tuple[str, Any], ...] = (
         ("w", _between_ends(svm.w.values(), point.v)),

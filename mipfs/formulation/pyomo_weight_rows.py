@@ -39,10 +39,10 @@ def rows_of(model: Any, weights: Any, built: Any) -> Rows:
     RowError
         A row that is not linear, has a number that is not finite, or treats copies of a feature apart.
     """
-    return [_row(con, weights) for con in _found(model, weights, built)]
+    return [_row(con, weights) for con in _find_rows(model, weights, built)]
 
 
-def _found(model: Any, weights: Any, built: Any) -> Iterator[Any]:
+def _find_rows(model: Any, weights: Any, built: Any) -> Iterator[Any]:
     for con in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
         if con.parent_component().name not in built and is_over_weights(con, weights):
             yield con

@@ -8,11 +8,11 @@ from typing import Any
 
 from mipfs.data.bounds import FREE, WeightBounds
 from mipfs.errors import RowError
-from mipfs.formulation.pyomo_attach import Attached
+from mipfs.formulation.pyomo_attach import AttachedProblem
 from mipfs.formulation.weight_ends import named_in, on_users_scale
 
 
-def bounds_of(attached: Attached) -> WeightBounds:
+def bounds_of(attached: AttachedProblem) -> WeightBounds:
     """The bounds on the weights of a model, on the user's scale; those of the problem that it was built of are not.
 
     Raises

@@ -25,8 +25,8 @@ from mipfs.generators.synthetic import (
     tan_2014_groups,
 )
 from mipfs.plumbing import output_file
-from mipfs.plumbing.arrays import Array, scattered
-from mipfs.plumbing.declared import Count, Seed, declared
+from mipfs.plumbing.arrays import Array, scatter
+from mipfs.plumbing.declared import Count, Seed, check_arguments
 from mipfs.readers.arrays import csc_arrays, npz_bytes
 from mipfs.readers.files import FORMATS
 
@@ -60,7 +60,7 @@ TAKEN: dict[str, tuple[str, ...]] = {
 """The parameters that every instance takes, beside the seed."""
 
 
-@declared
+@check_arguments
 def aytug_one(n_samples: Count, n_features: Count, M: Count | None = None, seed: Seed = 0) -> dict[str, Any]:
     """An instance as in Aytug (2015), section 4, data set one: separable on M of the features.
 
@@ -96,7 +96,7 @@ def aytug_one(n_samples: Count, n_features: Count, M: Count | None = None, seed:
     divisor = np.linalg.norm(X, axis=1).max()
     X /= divisor
     S = r.choice(p, M, False)
-    w = scattered(p, S, r.standard_normal(M))
+    w = scatter(p, S, r.standard_normal(M))
     parts = {"train": (X, _signs(X, w))}
     for part in ("validation", "test"):
         rows = r.standard_normal((n, p)) / divisor
@@ -104,7 +104,7 @@ def aytug_one(n_samples: Count, n_features: Count, M: Count | None = None, seed:
     return {**parts, "w": w, "b": 0.0, "S": S, "M": M}
 
 
-@declared
+@check_arguments
 def aytug_two(M: Count | None = None, seed: Seed = 0) -> dict[str, Any]:
     """Data set two of Aytug (2015), section 4: 1000 samples of 800 features; the paper's M are `AYTUG_TWO_M`.
 
@@ -113,7 +113,7 @@ def aytug_two(M: Count | None = None, seed: Seed = 0) -> dict[str, Any]:
     return aytug_one(1000, 800, M, seed)
 
 
-@declared
+@check_arguments
 def write(
     name: str,
     out: str | Path = ".",
@@ -170,7 +170,7 @@ def write(
     if name == "wdbc":
         X, y, description = shipped.wdbc()
         return _save(Path(out), name, ".svm", {"": lambda: _svmlight(X, y)}, description, force)
-    made = _drawn(name, sizes, seed)
+    made = _draw_instance(name, sizes, seed)
     n, p = made["train"][0].shape
     more = "".join(f"-{key}{sizes[key]}" for key in ("kind", "density") if key in sizes)
     stem = f"{name}-{n}x{p}" + (f"-M{made['M']}" if "M" in taken[name] else "") + more + f"-seed{seed}"
@@ -184,7 +184,7 @@ def write(
     return _save(Path(out), stem, suffix, contents, _description(name, made, taken[name], seed), force)
 
 
-def _drawn(name: str, sizes: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def _draw_instance(name: str, sizes: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """The made instance of a name, with what the user gave in place of its usual sizes."""
     if name == "aytug-one":
         return aytug_one(**{"n_samples": 500, "n_features": 20, **sizes}, seed=seed)

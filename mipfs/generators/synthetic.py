@@ -9,8 +9,8 @@ from scipy import sparse
 
 from mipfs.data.checks import memory
 from mipfs.errors import UsageError
-from mipfs.plumbing.arrays import scattered
-from mipfs.plumbing.declared import Count, Natural, Seed, Within, declared, shown
+from mipfs.plumbing.arrays import scatter
+from mipfs.plumbing.declared import Count, Natural, NumberRange, Seed, check_arguments, show_value
 
 POWERS = {"I": 1.0, "II": 0.3, "III": 3.0}
 """The power of the uniform weights in every type of Tan 2014, section 6.2.1."""
@@ -19,7 +19,7 @@ INFORMATIVE = 3
 """f1 and f2, the composite pair, and f3, the best single feature, of Tan 2010."""
 
 
-Density = Annotated[float, Within(most=1, above=0)]
+Density = Annotated[float, NumberRange(most=1, above=0)]
 """A share of entries."""
 
 
@@ -34,7 +34,7 @@ def check_room(n_samples: int, n_features: int, density: float = 1.0) -> None:
     if density < 1.0:  # a value and its row
         entries = int(2 * density * entries) + n_features
     if 8 * entries > memory():
-        raise UsageError(f"{shown(entries)} entries do not fit into the memory of this machine; ask for fewer")
+        raise UsageError(f"{show_value(entries)} entries do not fit into the memory of this machine; ask for fewer")
 
 
 def check_chosen(M: int, count: int, what: str) -> None:
@@ -43,7 +43,7 @@ def check_chosen(M: int, count: int, what: str) -> None:
         raise UsageError(f"M = {M} must lie between 1 and {count}, the number of {what}")
 
 
-@declared
+@check_arguments
 def tan_2010(n_samples: Count = 500, n_noise: Natural = 100, seed: Seed = 0) -> dict[str, Any]:
     """The problem of Tan 2010, sections 3.1 and 3.3: a composite pair, a strong single feature, and noise.
 
@@ -98,7 +98,7 @@ def tan_2010(n_samples: Count = 500, n_noise: Natural = 100, seed: Seed = 0) -> 
     }
 
 
-@declared
+@check_arguments
 def tan_2014(
     n_samples: Count = 4096,
     n_features: Count = 4096,
@@ -145,7 +145,7 @@ def tan_2014(
         raise UsageError(f"type {kind!r} is unknown; it is one of {', '.join(POWERS)}")
     r = np.random.default_rng(seed)
     S = np.sort(r.choice(n_features, M, replace=False))
-    w = scattered(n_features, S, (1.0 - r.random(M)) ** POWERS[kind])
+    w = scatter(n_features, S, (1.0 - r.random(M)) ** POWERS[kind])
     parts = {}
     for part, n in (("train", n_samples), ("test", n_test)):
         X = r.standard_normal((n_features, n)).T if density == 1.0 else _thin(r, n, n_features, density)
@@ -162,7 +162,7 @@ def _thin(r: np.random.Generator, n: int, p: int, density: float) -> sparse.csc_
     return sparse.csc_array((values, np.concatenate(rows).astype(np.int32), pointer), shape=(n, p))
 
 
-@declared
+@check_arguments
 def tan_2014_groups(
     n_samples: Count = 4096,
     n_features: Count = 20_000,
@@ -210,7 +210,7 @@ def tan_2014_groups(
     r = np.random.default_rng(seed)
     chosen = np.sort(r.choice(count, M, replace=False))
     S = (chosen[:, None] * size + np.arange(size)).ravel()
-    w = scattered(n_features, S, r.standard_normal(S.size))
+    w = scatter(n_features, S, r.standard_normal(S.size))
     parts = {}
     for part, n in (("train", n_samples), ("test", n_test)):
         X = r.standard_normal((n_features, n)).T
@@ -220,9 +220,9 @@ def tan_2014_groups(
     return {**parts, "w": w, "S": S, "M": M, "groups": groups, "chosen": names}
 
 
-@declared
+@check_arguments
 def paul_2016(
-    n_samples: Annotated[int, Within(2)] = 200, n_features: Count = 1000, M: Count = 40, seed: Seed = 0
+    n_samples: Annotated[int, NumberRange(2)] = 200, n_features: Count = 1000, M: Count = 40, seed: Seed = 0
 ) -> dict[str, Any]:
     """The problem of Paul 2016, section 5.3 (after Bhattacharyya 2004): the first M features matter, the M-th the most.
 

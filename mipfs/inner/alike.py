@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.data.instance import Instance
-from mipfs.data.matrix import by_label, refined
+from mipfs.data.matrix import by_label, refine_kinds
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.svm.dyadic import pieces
@@ -23,7 +23,7 @@ AT_A_TIME = 8
 """Columns that are looked at together, all samples of which are in memory at once."""
 
 
-class Alike:
+class SampleKinds:
     """The kinds of samples on columns that become more.
 
     Parameters
@@ -53,12 +53,13 @@ class Alike:
         for start in range(0, fresh.size, AT_A_TIME):
             ids = fresh[start : start + AT_A_TIME]
             part = sparse.csc_array(self.data.block(ids).values)
-            first, parent = refined(part, self.kind, self._sizes, most)
+            first, parent = refine_kinds(part, self.kind, self._sizes, most)
             if not first.size:
                 return False
             self._sizes = self._counted(first.size)
             self.first = first
-            self.rows = self.rows[parent]  # the shorter one is gone before the wider one is made
+            # The shorter one is gone before the wider one is made.
+            self.rows = self.rows[parent]
             self.rows = sparse.csc_array(sparse.hstack([self.rows, part[first]]))
             self.columns = np.concatenate([self.columns, ids])
         order = np.argsort(self.columns, kind="stable")
@@ -78,7 +79,7 @@ class Alike:
             self.rows,
             [data.feature_names[j] for j in ids.tolist()],
             y=np.array(data.y[self.first]),
-            sample_weight=self.summed(weights),
+            sample_weight=self.sum_weights(weights),
             center=data.center[ids],
             shift=data.shift[ids],
             scale=data.scale[ids],
@@ -93,7 +94,7 @@ class Alike:
             sizes += np.bincount(self.kind[at], minlength=m)
         return sizes
 
-    def summed(self, weights: Array) -> Array:
+    def sum_weights(self, weights: Array) -> Array:
         """Sums (m,) of numbers (n,) over every kind; the same number of all is one product."""
         if weights.strides == (0,):
             return np.asarray(self._sizes * float(weights[0]), dtype=float)
@@ -101,17 +102,17 @@ class Alike:
 
     def spread(self, alpha: Array, c: Array) -> Array:
         """α (n,) of a dual vector (m,) over the kinds, for weights c (n,)."""
-        of_kind = alpha / self.summed(c)
+        of_kind = alpha / self.sum_weights(c)
         found = np.empty(self.kind.size)
         for at in pieces(found.size):
             np.multiply(of_kind[self.kind[at]], c[at], out=found[at])
         return found
 
 
-def alike(problem: Problem, columns: Integers) -> Alike | None:
+def alike(problem: Problem, columns: Integers) -> SampleKinds | None:
     """The kinds of samples on some columns; None where there are too many, or nothing is known of equal ones."""
     data = problem.data
     if not data.is_sparse or data.n_samples < MERGE_ABOVE or np.any(data.center):
         return None
-    found = Alike(data)
+    found = SampleKinds(data)
     return found if found.take(columns) else None

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from mipfs.errors import MissingExtraError, UsageError
 from mipfs.inner.batch import Batch, Handed
 from mipfs.kernels import batch, subtree
-from mipfs.kernels.batch_structures import Lanes, Shape
+from mipfs.kernels.batch_structures import BatchShape, Lanes
 from mipfs.kernels.loss import ArrayLoss
 from mipfs.kernels.propagation import FREE, INSIDE
 from mipfs.plumbing.arrays import Array
@@ -54,7 +54,7 @@ def library(device: str) -> Any:
 
 
 @dataclass(eq=False)
-class State:
+class ArrayState:
     """Nodes that are being relaxed, on the device.
 
     x, c, w : (B, q);  m, d, alpha, best : (B, n);  sigma, free, inside : (B, G)
@@ -78,13 +78,13 @@ class State:
     room: Any
     lower: Any
 
-    def of(self, rows: Any) -> State:
+    def of(self, rows: Any) -> ArrayState:
         """Some of them."""
-        return State(**{name: array[rows] for name, array in vars(self).items()})
+        return ArrayState(**{name: array[rows] for name, array in vars(self).items()})
 
-    def followed_by(self, other: State, xp: Any) -> State:
+    def followed_by(self, other: ArrayState, xp: Any) -> ArrayState:
         """These, and others behind them."""
-        return State(**{name: xp.concatenate([array, vars(other)[name]]) for name, array in vars(self).items()})
+        return ArrayState(**{name: xp.concatenate([array, vars(other)[name]]) for name, array in vars(self).items()})
 
 
 class Iteration:
@@ -101,7 +101,7 @@ class Iteration:
         given = solver.given
         self.xp, self.loss, self.shape = xp, loss, given.shape
         self.A, self.V, self.back, self.across, self.values = (xp.asarray(one) for one in given.factor)
-        shape: Shape = given.shape
+        shape: BatchShape = given.shape
         self.low, self.high, self.costs, self.c, self.top, self.y = (
             xp.asarray(one) for one in (shape.low, shape.high, shape.costs, shape.c, shape.top, shape.y)
         )
@@ -114,7 +114,7 @@ class Iteration:
         """Sums of (B, q) over the columns of every atom."""
         return values if self.is_single else self.xp.add.reduceat(values, self.starts, axis=1)
 
-    def entered(self, lanes: Lanes, begin: int, end: int) -> State:
+    def enter(self, lanes: Lanes, begin: int, end: int) -> ArrayState:
         """The nodes of some lanes, from where they begin."""
         xp, own = self.xp, slice(begin, end)
         x, c, m, d, best = (xp.array(one[own]) for one in (lanes.x, lanes.c, lanes.m, lanes.d, lanes.best))
@@ -125,12 +125,12 @@ class Iteration:
         rx, rm, intercept = (xp.array(one[own])[:, None] for one in (lanes.rx, lanes.rm, lanes.intercept))
         none = xp.zeros((end - begin, 1), xp.float32)
         lower = xp.full((end - begin, 1), -np.inf)
-        return State(
+        return ArrayState(
             x, c, w, m, d, alpha, best, sigma, free, states == INSIDE, none, rx, rm, intercept,
             xp.asarray(room)[:, None], lower,
         )  # fmt: skip
 
-    def advance(self, s: State, steps: int) -> None:
+    def advance(self, s: ArrayState, steps: int) -> None:
         """Some iterations."""
         xp, relax = self.xp, self.shape.relax
         for _ in range(steps):
@@ -153,7 +153,7 @@ class Iteration:
                 s.intercept = xp.mean(s.d * self.y, axis=1, keepdims=True)
                 s.m = s.m + s.intercept * self.y
 
-    def _weights_step(self, s: State) -> None:
+    def _weights_step(self, s: ArrayState) -> None:
         """w = prox_R(2x − c), σ, and c ← c + r (w − x)."""
         xp = self.xp
         v = 2.0 * s.x - s.c
@@ -169,7 +169,7 @@ class Iteration:
         s.w = sigma * (xp.clip(t, self.low, self.high) if self.shape.has_ends else t)
         s.c = s.c + self.shape.relax * (s.w - s.x)
 
-    def _sigma(self, s: State, norm: Any, end: Any) -> Any:
+    def _sigma(self, s: ArrayState, norm: Any, end: Any) -> Any:
         """σ at the multiplier of the cardinality row, where the free ones add up to the room that there is."""
         xp = self.xp
         zero = xp.zeros_like(s.value)
@@ -193,7 +193,7 @@ class Iteration:
         sigma = xp.where(s.inside, xp.ones_like(norm), self._at(s, s.value, norm, end)[0])
         return xp.where(s.room <= 0.0, xp.where(s.inside, 1.0, 0.0).astype(norm.dtype), sigma)
 
-    def _at(self, s: State, value: Any, norm: Any, end: Any) -> tuple[Any, Any]:
+    def _at(self, s: ArrayState, value: Any, norm: Any, end: Any) -> tuple[Any, Any]:
         """σ of the free atoms at a multiplier (B, 1), 0 of others, and by how much it falls where 0 < σ < 1."""
         xp = self.xp
         price = value + self.costs
@@ -210,7 +210,7 @@ class Iteration:
         sigma = xp.where(s.free, sigma, 0.0).astype(norm.dtype)
         return sigma, xp.where((sigma > 0.0) & (sigma < 1.0), bend, 0.0)
 
-    def looked(self, s: State) -> tuple[Array, Array]:
+    def look(self, s: ArrayState) -> tuple[Array, Array]:
         """Both values at the iterates, (B,), on the processor; the best dual vectors are kept."""
         xp = self.xp
         a = xp.clip(s.rm * s.alpha, 0.0, self.top)
@@ -228,7 +228,7 @@ class Iteration:
         s.best, s.lower = xp.where(better, a, s.best), xp.maximum(s.lower, lower[:, None])
         return self.home(s.lower)[:, 0], self.home(upper)
 
-    def _best_gains(self, s: State, omega: Any) -> Any:
+    def _best_gains(self, s: ArrayState, omega: Any) -> Any:
         """What the forced atoms and the best of the free ones take off g, (B,)."""
         xp = self.xp
         t = xp.clip(omega, self.low, self.high)
@@ -237,7 +237,7 @@ class Iteration:
         ranked = -xp.sort(-xp.where(s.free, xp.maximum(gain, 0.0), 0.0), axis=1)
         return forced + xp.sum(xp.where(xp.arange(ranked.shape[1]) < s.room, ranked, 0.0), axis=1)
 
-    def adapt(self, s: State, now: npt.NDArray[np.bool_]) -> None:
+    def adapt(self, s: ArrayState, now: npt.NDArray[np.bool_]) -> None:
         """New penalties for the nodes `now`, see `mipfs.kernels.batch.adapt`."""
         if not now.any():
             return
@@ -255,7 +255,7 @@ class Iteration:
         """An array on the processor."""
         return array if self.xp is np else self.xp.asnumpy(array)
 
-    def leave(self, s: State, lanes: Lanes, rows: npt.NDArray[np.int64]) -> None:
+    def leave(self, s: ArrayState, lanes: Lanes, rows: npt.NDArray[np.int64]) -> None:
         """Put what nodes that are done have found into their lanes."""
         for name in ("w", "best", "sigma"):
             getattr(lanes, name)[rows] = self.home(getattr(s, name)[rows])
@@ -291,7 +291,7 @@ class ArrayBatch(Batch):
         steps = self.made(handed)
         lanes, one, count, solved = own.lanes, self._iteration, 0, 0
         subtree.plant_all(pieces)
-        state: State | None = None
+        state: ArrayState | None = None
         while not self.stop[0]:
             begun = count
             if solved < self.settings.budget:
@@ -299,18 +299,18 @@ class ArrayBatch(Batch):
             if count == 0:
                 break
             if count > begun:
-                fresh = one.entered(lanes, begun, count)
+                fresh = one.enter(lanes, begun, count)
                 state = fresh if state is None or begun == 0 else state.followed_by(fresh, one.xp)
             assert state is not None
             one.advance(state, self.settings.steps)
             lanes.used[:count] += self.settings.steps
-            lanes.lower[:count], upper = one.looked(state)
+            lanes.lower[:count], upper = one.look(state)
             lanes.upper[:count] = np.minimum(lanes.upper[:count], upper)
             found = batch.are_done(limits, pieces, grid.size, given.rules, own, count)
             if found:
                 one.leave(state, lanes, own.room.done[:found])
                 run(steps.end, (steps.branch, samples, grid, rows.sides, limits, given, pieces, own))
-                state = state.of(one.xp.asarray(left(own.room.done[:found], count)))
+                state = state.of(one.xp.asarray(find_lanes_left(own.room.done[:found], count)))
                 count = batch.close_up(lanes, own.room.done, found, count)
                 solved += found
             used = lanes.used[:count]
@@ -318,7 +318,7 @@ class ArrayBatch(Batch):
         batch.give_back(pieces)
 
 
-def left(done: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
+def find_lanes_left(done: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
     """Where the lanes come from that `mipfs.kernels.batch.close_up` leaves."""
     order = np.arange(count)
     for lane in done[::-1].tolist():

@@ -30,7 +30,7 @@ LAST, MOST = 1e-16, 600
 
 
 @dataclass(frozen=True, eq=False)
-class Dual:
+class BarrierDual:
     """The dual of one SVM on columns with fixed σ.
 
     Attributes
@@ -57,7 +57,8 @@ class Dual:
 
     def value(self, alpha: Array, mu: float) -> float:
         """F(α)."""
-        with np.errstate(divide="ignore", invalid="ignore"):  # at the boundary F is inf, and no step is taken
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # At the boundary F is inf, and no step is taken.
             inside = float(np.log(alpha).sum())
             if self.loss.has_top:
                 inside += float(np.log(self.top - alpha).sum())
@@ -80,7 +81,8 @@ class Dual:
         M = np.eye(root.shape[1]) + root.T @ (root / D[:, None])
         factor = cho_factor(M) if root.shape[1] else None
 
-        def solved(right: Array) -> Array:  # (D + root root')⁻¹ right, by Woodbury
+        # (D + root root')⁻¹ right, by Woodbury's formula.
+        def solved(right: Array) -> Array:
             first = right / D
             return first if factor is None else first - root @ cho_solve(factor, root.T @ first) / D
 
@@ -93,7 +95,7 @@ class Dual:
         return direction, w, b, -float(slope @ direction)
 
 
-def descend(dual: Dual, alpha: Array) -> Iterator[tuple[Array, Array, float]]:
+def descend(dual: BarrierDual, alpha: Array) -> Iterator[tuple[Array, Array, float]]:
     """α, w and b of iterate after iterate, from an α inside its box with y'α = 0, until the numbers allow no more."""
     mu = FIRST
     for _ in range(MOST):
@@ -104,13 +106,15 @@ def descend(dual: Dual, alpha: Array) -> Iterator[tuple[Array, Array, float]]:
             if mu < LAST:
                 return
             continue
-        length = _searched(lambda trial: dual.value(trial, mu), dual, alpha, direction, promised)  # noqa: B023
+        length = _search_step(lambda trial: dual.value(trial, mu), dual, alpha, direction, promised)  # noqa: B023
         if length == 0.0:
             mu *= FALL
         alpha = alpha + length * direction
 
 
-def _searched(F: Callable[[Array], float], dual: Dual, alpha: Array, direction: Array, promised: float) -> float:
+def _search_step(
+    F: Callable[[Array], float], dual: BarrierDual, alpha: Array, direction: Array, promised: float
+) -> float:
     """A step length that falls enough, inside the box; 0 where rounding shows none."""
     room = [np.where(direction < 0.0, -alpha / np.minimum(direction, -1e-300), np.inf)]
     if dual.loss.has_top:

@@ -22,12 +22,33 @@ from numba import boolean, int64
 
 from mipfs.atoms.features import centred_squares
 from mipfs.branching import largest_weight
-from mipfs.inner.boolean import Solved
-from mipfs.inner.boolean_node import NO_ROWS, PLACES_PER_NODE, States, Warm, branching, coarser
+from mipfs.inner.boolean import SolvedRelaxation
+from mipfs.inner.boolean_node import NO_ROWS, PLACES_PER_NODE, States, WarmStart, branching, coarser
 from mipfs.kernels import batch, subtree, units
-from mipfs.kernels.batch_structures import Alive, BatchSteps, Earned, Factor, Given, Lanes, Own, Room, Scoring, Shape
-from mipfs.kernels.structures import LIMITS, NO_MEMORY, Grid, Piece, RowSides, Samples, Work, given, steering_of
-from mipfs.kernels.units import FirstDuals, Found, OpenNodes
+from mipfs.kernels.batch_structures import (
+    AliveAtoms,
+    BatchMatrices,
+    BatchProblem,
+    BatchScratch,
+    BatchShape,
+    BatchSteps,
+    ExplorationState,
+    FinishedDuals,
+    Lanes,
+    ScoreTerms,
+)
+from mipfs.kernels.structures import (
+    LIMITS,
+    NO_MEMORY,
+    DualGrid,
+    ExplorationScratch,
+    ExploredPiece,
+    LossSamples,
+    RowSides,
+    only_read,
+    steering_of,
+)
+from mipfs.kernels.units import ExploredPieces, FirstDuals, OpenNodes
 from mipfs.kernels.weights_step import SigmaRows
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
@@ -37,7 +58,7 @@ from mipfs.proof.cuts import dual_top
 from mipfs.regularisers.box import Box
 from mipfs.settings import BatchSettings, NodeSettings
 from mipfs.svm.dyadic import finest
-from mipfs.svm.solver import TakenOff
+from mipfs.svm.solver import ColumnShift
 
 MADE: dict[Any, BatchSteps] = {}
 """The steps in machine code, by their branching rule: everything else of them has one type."""
@@ -55,7 +76,7 @@ OF_ENDS = 5.0
 WIDEST = 1e12
 """The largest number of the columns, in units of the largest loss weight: squares of more leave float32."""
 
-Handed = tuple[Samples, Grid, SigmaRows, npt.NDArray[Any], Given, Piece, Own]
+Handed = tuple[LossSamples, DualGrid, SigmaRows, npt.NDArray[Any], BatchProblem, ExploredPiece, ExplorationState]
 """What `mipfs.kernels.batch.explore` is handed."""
 
 
@@ -93,7 +114,7 @@ def leaves_less(problem: Problem) -> bool:
     return bool(0.5 * sizes.std() <= MOST_SPREAD) if sizes.size else False
 
 
-class Relaxed(NamedTuple):
+class RelaxedRoot(NamedTuple):
     """A node that was relaxed alone.
 
     alpha : (N,) its best dual vector;  warm : norms of the weights of the atoms, and the intercept
@@ -101,14 +122,14 @@ class Relaxed(NamedTuple):
     """
 
     alpha: Array
-    warm: Warm
+    warm: WarmStart
     sigma: Array
     y: Array
     steps: int
 
 
 class Batch:
-    """The node solver on the atoms that are still alive, beside `mipfs.inner.boolean_node.Relaxation`.
+    """The node solver on the atoms that are still alive, beside `mipfs.inner.boolean_node.BooleanRelaxation`.
 
     Parameters
     ----------
@@ -148,13 +169,16 @@ class Batch:
         order = np.argsort(columns.atom, kind="stable")
         self._ids, self._scale = columns.ids[order], columns.scale[order]
         self._first = np.append(0, np.cumsum(np.bincount(columns.atom, minlength=alive.size)))
-        self._off = TakenOff(problem.data, problem.bias)
+        self._off = ColumnShift(problem.data, problem.bias)
         self._ends_matrix = problem.ends.matrix[:, self._ids].toarray()
         self._end_sizes = self._sizes_of_ends()
-        penalty = given(np.array(problem.penalty[alive], dtype=float))
+        penalty = only_read(np.array(problem.penalty[alive], dtype=float))
         most = -1 if problem.M is None else problem.M
-        self.given = Given(
-            Alive(given(self._first), penalty, most), self._shape(), *self._matrices(), steering_of(self.settings)
+        self.given = BatchProblem(
+            AliveAtoms(only_read(self._first), penalty, most),
+            self._shape(),
+            *self._matrices(),
+            steering_of(self.settings),
         )
 
     def _sizes_of_ends(self) -> Array:
@@ -166,7 +190,7 @@ class Batch:
         margins = math.sqrt(self.size * float(squares.sum()) / self.problem.data.n_samples)
         return np.asarray(np.where(lengths > 0.0, OF_ENDS * margins / np.where(lengths > 0.0, lengths, 1.0), 1.0))
 
-    def _shape(self) -> Shape:
+    def _shape(self) -> BatchShape:
         """What all nodes share, beside matrices."""
         problem, settings, size = self.problem, self.settings, self.size
         root = math.sqrt(size)
@@ -176,13 +200,13 @@ class Batch:
         most = max(1, self.alive.size // 4) if problem.M is None else max(1, min(problem.M, self.alive.size))
         low, high = np.maximum(low, -FAR), np.minimum(high, FAR)
         has_ends = bool(np.any((low != 0.0) & (low > -FAR)) or np.any((high != 0.0) & (high < FAR)))
-        return Shape(
-            given(self._first), _narrow(low), _narrow(high), _narrow(costs), bool(np.any(costs != 0.0)), has_ends,
+        return BatchShape(
+            only_read(self._first), _narrow(low), _narrow(high), _narrow(costs), bool(np.any(costs != 0.0)), has_ends,
             _narrow(problem.c_i / size), _narrow(top), _narrow(problem.data.y),
             np.float32(settings.of_weights * max(1, self.alive.size) / most), np.float32(settings.of_margins),
             np.float32(settings.over), problem.bias,
-            _narrow(-np.minimum(problem.ends.offsets * self._end_sizes, FAR)), given(problem.ends.offsets),
-            given(self._end_sizes),
+            _narrow(-np.minimum(problem.ends.offsets * self._end_sizes, FAR)), only_read(problem.ends.offsets),
+            only_read(self._end_sizes),
         )  # fmt: skip
 
     def _ends(self, ends: tuple[Any, Any]) -> tuple[Array, Array]:
@@ -191,7 +215,7 @@ class Batch:
         low, high = (np.broadcast_to(np.asarray(end, dtype=float), p)[self._ids] for end in ends)
         return low, high
 
-    def _matrices(self) -> tuple[Factor, Scoring]:
+    def _matrices(self) -> tuple[BatchMatrices, ScoreTerms]:
         """The columns, eigenvectors of the smaller of A'A and AA', and what scores are made of."""
         problem, root = self.problem, math.sqrt(self.size)
         block = problem.data.block(self._ids)
@@ -207,25 +231,26 @@ class Batch:
         else:
             values, V = np.linalg.eigh(A.T @ A)
             values, back, across = np.maximum(values, 0.0), np.empty((0, 0)), np.empty((0, 0))
-        factor = Factor(_narrow(A), _narrow(V), _narrow(back), _narrow(across), _narrow(values))
+        factor = BatchMatrices(_narrow(A), _narrow(V), _narrow(back), _narrow(across), _narrow(values))
         return factor, self._scoring(X, np.asarray(block.center, dtype=float))
 
-    def _scoring(self, X: Array, center: Array) -> Scoring:
+    def _scoring(self, X: Array, center: Array) -> ScoreTerms:
         """What scores are made of: radii as of `Features.omega_error` and `Groups.score_error`."""
         regulariser = self.problem.regulariser
         squares, centers = np.square(X).sum(axis=0), np.square(center)
         ends = self._ends(regulariser.ends if regulariser.is_ridge else regulariser.forgiven)  # type: ignore[attr-defined]
         if regulariser.is_ridge:  # of atoms
             squares, centers = (_sums(one, self._first) for one in (squares, centers))
-        elif self._ids.size > self.alive.size:  # a sum over k columns rounds k times: so much more radius
+        elif self._ids.size > self.alive.size:
+            # A sum over k columns rounds k times: so much more radius.
             room = 1.0 + np.repeat(np.diff(self._first), np.diff(self._first)) / self.problem.dual_size
             squares, centers = squares * np.square(room), centers * np.square(room)
         scale = self._scale[self._first[:-1]] if self._ids.size else np.zeros(self.alive.size)
-        low, high = (given(np.ascontiguousarray(end)) for end in ends)
-        norms, centers = given(np.sqrt(squares)), given(np.sqrt(centers))
-        scale = given(np.ascontiguousarray(scale))
+        low, high = (only_read(np.ascontiguousarray(end)) for end in ends)
+        norms, centers = only_read(np.sqrt(squares)), only_read(np.sqrt(centers))
+        scale = only_read(np.ascontiguousarray(scale))
         n = self.problem.data.n_samples
-        return Scoring(given(X), given(center), low, high, norms, centers, scale, regulariser.is_ridge, n)
+        return ScoreTerms(only_read(X), only_read(center), low, high, norms, centers, scale, regulariser.is_ridge, n)
 
     def stopped_by(self, stop: States) -> Batch:
         """A copy that shares the columns and gives up when `stop` says so."""
@@ -234,7 +259,9 @@ class Batch:
         return other
 
     def coarsen(self, loss: float) -> None:
-        """Let explorations round dual vectors to whole bytes, see `mipfs.inner.boolean_node.Relaxation.coarsen`."""
+        """Let explorations round dual vectors to whole bytes, see
+        `mipfs.inner.boolean_node.BooleanRelaxation.coarsen`.
+        """
         scoring, count = self.given.scoring, self.alive.size
         norms = scoring.norms * scoring.scale if scoring.is_ridge else np.sqrt(_sums(scoring.norms**2, self._first))
         scores = count if self.problem.M is None else self.problem.M
@@ -251,7 +278,7 @@ class Batch:
         settings = self.settings
         return max(settings.least, min(settings.lanes, count // settings.units))
 
-    def intercept(self, solved: Solved) -> float:
+    def intercept(self, solved: SolvedRelaxation) -> float:
         """The intercept of a solved relaxation, on the columns as they are centred here."""
         data = self.problem.data
         return solved.b + float((self._off[solved.ids] - data.center[solved.ids]) @ solved.w)
@@ -264,23 +291,24 @@ class Batch:
         sides: RowSides,
         prices: Array,
         memory: Array = NO_MEMORY,
-    ) -> Found:
+    ) -> ExploredPieces:
         """Explore the subtrees below some open nodes.
 
         Parameters
         ----------
-        nodes, duals, limits, sides, prices, memory : as of `mipfs.inner.boolean_node.Relaxation.explore_all`
+        nodes, duals, limits, sides, prices, memory : as of `mipfs.inner.boolean_node.BooleanRelaxation.explore_all`
         """
         samples, grid, of_rows, own_limits, of_problem, pieces, own = self.laid_out(nodes, duals, limits, sides, prices)
-        own = own._replace(work=own.work._replace(memory=given(memory)))
+        own = own._replace(work=own.work._replace(memory=only_read(memory)))
         handed = samples, grid, of_rows, own_limits, of_problem, pieces, own
         try:
             self._explore(handed)
-        except ZeroDivisionError:  # numbers are too far apart: the nodes are for others
+        except ZeroDivisionError:
+            # Numbers are too far apart: the nodes are for others.
             units.laid_out(nodes, duals, grid.c, pieces, np.empty((limits.size, self.problem.dual_size)))
             subtree.plant_all(pieces)
             pieces.nodes["why"][:, 0] = subtree.STUCK
-        return units.gathered(pieces)
+        return units.gather_pieces(pieces)
 
     def _explore(self, handed: Handed) -> None:
         """Explore in one compiled call, which lets other threads run."""
@@ -297,7 +325,7 @@ class Batch:
         own.room.kept[:, 0], pieces.prices[:, 0] = first / self.size, prices
         return handed
 
-    def relaxed(self, states: States, sides: RowSides, must_stop: Callable[[], bool]) -> Relaxed | None:
+    def relaxed(self, states: States, sides: RowSides, must_stop: Callable[[], bool]) -> RelaxedRoot | None:
         """Relax one node from nothing, such as the root; None where it does not come near in its iterations.
 
         Parameters
@@ -319,14 +347,15 @@ class Batch:
         sizes = np.sqrt(_sums(np.square(lanes.w[0].astype(float)), self._first)) * math.sqrt(self.size)
         alpha, sigma = lanes.best[0].astype(float) * self.size, lanes.sigma[0].astype(float)
         alpha[self.problem.data.n_samples :] *= self._end_sizes
-        warm = Warm(sizes.astype(np.float32), float(lanes.intercept[0]), 0.5)
-        return Relaxed(alpha, warm, sigma, lanes.paid[0].copy(), int(lanes.used[0]))
+        warm = WarmStart(sizes.astype(np.float32), float(lanes.intercept[0]), 0.5)
+        return RelaxedRoot(alpha, warm, sigma, lanes.paid[0].copy(), int(lanes.used[0]))
 
     def of_one(self, states: States, sides: RowSides) -> Handed:
         """What `relax` takes, with one node of these states, from nothing."""
         handed = _, _, _, limits, _, pieces, own = self._ready(1, sides)
         pieces.states[0, 0], pieces.weights[0, 0], pieces.nodes["bound"][0, 0] = states, 0.0, -math.inf
-        own.room.kept[0, 0], limits[0] = 0.0, (math.inf, math.inf, 0.0, 0.0, 0.0)  # none cuts it short
+        # No limit cuts this exploration short.
+        own.room.kept[0, 0], limits[0] = 0.0, (math.inf, math.inf, 0.0, 0.0, 0.0)
         lanes = own.lanes
         lanes.used[0], lanes.best[0], lanes.w[0], lanes.sigma[0], lanes.intercept[0] = 0, 0.0, 0.0, 0.0, 0.0
         return handed
@@ -363,21 +392,21 @@ class Batch:
         problem, B, m = self.problem, self.settings.lanes, self.settings.below + 1
         n, q, k = problem.dual_size, self._ids.size, self.alive.size
         c = dual_top(problem)
-        own_c = given(problem.c_i / self.size)
-        samples = Samples(given(problem.data.y), own_c, self.loss.kernels.unmade, problem.bias)
-        top = given(self.loss.top(problem.c_i))
-        grid = Grid(given(c), top, self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
+        own_c = only_read(problem.c_i / self.size)
+        samples = LossSamples(only_read(problem.data.y), own_c, self.loss.kernels.unmade, problem.bias)
+        top = only_read(self.loss.top(problem.c_i))
+        grid = DualGrid(only_read(c), top, self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
         sizes = q, self.given.factor.values.size, q, n, n, n
         e, s, omega, t, a, margins = (np.empty((B, size), np.float32) for size in sizes)
         kept = np.empty((count, m + 1, n), np.float32)
-        room = Room(e, s, omega, t, a, margins, np.empty(B, np.int64), kept)
+        room = BatchScratch(e, s, omega, t, a, margins, np.empty(B, np.int64), kept)
         whole, numbers = np.empty((B, n), np.int64), np.empty(B, np.int64)
-        earned = Earned(whole, numbers, np.empty(B), np.empty((B, n)), np.empty((B, q)), np.empty((B, k)))
+        earned = FinishedDuals(whole, numbers, np.empty(B), np.empty((B, n)), np.empty((B, q)), np.empty((B, k)))
         rows = sides.indptr.size - 1
-        work = Work.of(n, k, rows, m, 0, self.stop, self._steering)
-        own = Own(Lanes.of_size(B, n, q, k, rows), room, earned, work)
+        work = ExplorationScratch.of(n, k, rows, m, 0, self.stop, self._steering)
+        own = ExplorationState(Lanes.of_size(B, n, q, k, rows), room, earned, work)
         places = 3 * m - 2 + (6 * k + PLACES_PER_NODE * m if rows else 0)
-        pieces = Piece.of(count, m, k, rows, places, m * (8 * n + n // 4 + 4))
+        pieces = ExploredPiece.of(count, m, k, rows, places, m * (8 * n + n // 4 + 4))
         of_rows = SigmaRows(sides, self.given.alive.penalty, self.size)
         return samples, grid, of_rows, np.empty(count, LIMITS), self.given, pieces, own
 
@@ -395,7 +424,7 @@ class Batch:
 
 def _narrow(array: Array) -> npt.NDArray[np.float32]:
     """An array in float32, which a kernel only reads."""
-    return given(np.ascontiguousarray(array, dtype=np.float32))
+    return only_read(np.ascontiguousarray(array, dtype=np.float32))
 
 
 def _sums(values: Array, first: Integers) -> Array:

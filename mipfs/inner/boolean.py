@@ -19,30 +19,30 @@ from scipy import sparse
 
 from mipfs.data.matrix import equal_rows
 from mipfs.inner.designs import Dense, Interrupted, Sparse, columnwise
-from mipfs.inner.end_terms import Sides, WithSides
-from mipfs.inner.interior import InteriorPoint, Point, iterate
+from mipfs.inner.end_terms import RowSidesTerms, WithSides
+from mipfs.inner.interior import InteriorIterate, InteriorPoint, iterate
 from mipfs.inner.iterative import IterativeInteriorPoint, worthwhile
-from mipfs.inner.prices import Prices, Pricing
-from mipfs.inner.reduced_system import Polytope
-from mipfs.inner.watch import Columns, Watch, balanced
-from mipfs.kernels.bound import added, gains, largest, lower
+from mipfs.inner.prices import Pricing, RowPrices
+from mipfs.inner.reduced_system import RowPolytope
+from mipfs.inner.watch import ColumnsInPlay, Watch, balance_classes
+from mipfs.kernels.bound import add_down, gains, largest, lower
 from mipfs.losses import get_loss
 from mipfs.losses.terms import Terms
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Cut, cut_of_dual, decoded, feasible_dual, scores_of
+from mipfs.proof.cuts import Cut, cut_of_dual, decode_dual, feasible_dual, scores_of
 from mipfs.regularisers.base import Regulariser
 from mipfs.regularisers.box import Box
 from mipfs.regularisers.ridge import RIDGE
 from mipfs.settings import RelaxationSettings
-from mipfs.svm.solver import DENSE_ROWS_ABOVE, TakenOff
+from mipfs.svm.solver import DENSE_ROWS_ABOVE, ColumnShift
 
 EQUAL_WIDTH = 1e-9
 """A two-sided row this narrow, relative to its numbers, is an equation to the interior point."""
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class SolvedRelaxation:
     """A solved relaxation.
 
     Attributes
@@ -73,7 +73,7 @@ class Solved:
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class KnownClassifier:
     """A classifier that is known before.
 
     Attributes
@@ -119,7 +119,7 @@ class Boolean:
         data = problem.data
         self.loss = get_loss(problem.loss)
         self.size = float(problem.c_i.max())
-        self.off = TakenOff(data, problem.bias)
+        self.off = ColumnShift(data, problem.bias)
         every = np.arange(data.n_samples)
         looked_for = every.size >= settings.merge_above and not must_stop()
         self.first, self.kind = equal_rows(data.block().values, data.y) if looked_for else (every, every)
@@ -127,8 +127,8 @@ class Boolean:
         self.y = np.ascontiguousarray(data.y[self.first])
         self.matrix, self.row_lb, self.row_ub = problem.selection.all_rows
         self.pricing = Pricing(problem.selection) if pricing is None else pricing
-        self.sides = Sides(problem.ends)
-        self._last: tuple[InteriorPoint, Columns] | None = None
+        self.sides = RowSidesTerms(problem.ends)
+        self._last: tuple[InteriorPoint, ColumnsInPlay] | None = None
         self._sparse = self._stays_sparse()
         self._gradients = False
         self._gave_up = self._patient = False
@@ -139,8 +139,8 @@ class Boolean:
         high: npt.NDArray[Any],
         tol: float,
         enough: Callable[[float, float], bool] = lambda lower, upper: False,
-        known: Known | None = None,
-    ) -> Solved:
+        known: KnownClassifier | None = None,
+    ) -> SolvedRelaxation:
         """Solve the relaxation with some atoms fixed; a copy of this object for every thread.
 
         Parameters
@@ -158,11 +158,11 @@ class Boolean:
         if self.problem.M is not None and inside.size >= self.problem.M:
             free = free[:0]
         start = self.loss.middle(self.c)
-        start = balanced(start, self.y) if self.problem.bias else start
+        start = balance_classes(start, self.y) if self.problem.bias else start
         start = np.append(start, np.zeros(len(self.sides)))
         best, steps = self._earn(start if known is None else known.alpha, np.zeros(self.row_lb.size)), 0
         if known is not None and self.must_stop():
-            return self._stopped(best, known)
+            return self._stop_early(best, known)
         working = self._first(best.cut.slopes, free)
         goal = self.settings.loose if working.size < free.size else 0.5 * tol
         upper, kept, self._last = np.inf, None, None
@@ -170,14 +170,14 @@ class Boolean:
             columns = self._columns(inside, working)
             whole = working.size == free.size
             try:
-                value, point = self._restricted(columns, goal, start, whole)
+                value, point = self._restrict(columns, goal, start, whole)
             except Interrupted:  # the columns were still being made
                 if kept is not None:
                     break
                 if known is not None:
-                    return self._stopped(best, known)
+                    return self._stop_early(best, known)
                 self._patient, columns = True, self._columns(inside, working[:1])
-                value, point = self._restricted(columns, goal, start, False)
+                value, point = self._restrict(columns, goal, start, False)
             y = self._multipliers(point)
             earned = self._earn(point.alpha, y)
             steps, best = steps + point.steps, max(earned, best, key=lambda one: one.lower)
@@ -206,14 +206,18 @@ class Boolean:
         b = point.b - float((away - self.problem.data.center[columns.ids]) @ w) if self.problem.bias else 0.0
         gap = (upper - best.lower) / max(1e-300, abs(upper))
         sizes = np.sqrt(np.bincount(columns.owner, np.square(point.w), minlength=sigma.size))
-        return Solved(best.lower, upper, best.cut, best.prices.y, columns.ids, w, b, sigma, sizes, steps, gap <= tol)
+        return SolvedRelaxation(
+            best.lower, upper, best.cut, best.prices.y, columns.ids, w, b, sigma, sizes, steps, gap <= tol
+        )
 
-    def _stopped(self, best: Earned, known: Known) -> Solved:
+    def _stop_early(self, best: EarnedBound, known: KnownClassifier) -> SolvedRelaxation:
         """What a limit leaves that strikes before the first point: the known classifier, and what its dual earns."""
         sizes = np.sqrt(np.bincount(known.owner, np.square(known.w), minlength=self.low.size))
         most = sizes.size if self.problem.M is None else self.problem.M
         sigma = np.clip(most * sizes / max(float(sizes.sum()), 1e-300), self.low, self.high)
-        return Solved(best.lower, np.inf, best.cut, best.prices.y, known.ids, known.w, known.b, sigma, sizes, 0, False)
+        return SolvedRelaxation(
+            best.lower, np.inf, best.cut, best.prices.y, known.ids, known.w, known.b, sigma, sizes, 0, False
+        )
 
     def _first(self, slopes: Array, free: Integers) -> Integers:
         """The first working set: all that there are, or those of largest score and those that the user's rows name."""
@@ -247,12 +251,13 @@ class Boolean:
         stays = block.stays_sparse(DENSE_ROWS_ABOVE)
         return float(((block.nnz / p * count) ** 2 / n if stays else n * count * least) + least**3 / 3.0)
 
-    def _missing(self, earned: Earned, y: Array, free: Integers, working: Integers) -> Integers:
+    def _missing(self, earned: EarnedBound, y: Array, free: Integers, working: Integers) -> Integers:
         """Atoms outside that the multipliers want in: at most a few times as many as are in, or all there are."""
         outside = np.setdiff1d(free, working, assume_unique=True)
         if outside.size == 0:
             return outside
-        if earned.factor**2 == 0.0:  # α = 0 was the best multiple: it has no prices
+        # α = 0 was the best multiple: it has no prices.
+        if earned.factor**2 == 0.0:
             return outside[: self._most(working)]
         worth, price = (all_of[outside] for all_of in self._deal(earned, y))
         if not np.any(worth > price):
@@ -265,12 +270,14 @@ class Boolean:
         taken: Integers = outside[near][order[: self._most(working)]]
         return taken
 
-    def _deal(self, earned: Earned, y: Array) -> tuple[Array, Array]:
+    def _deal(self, earned: EarnedBound, y: Array) -> tuple[Array, Array]:
         """What every atom is worth to the dual vector, and what it costs with the multipliers y of the rows."""
         worth = 0.5 / max(earned.factor**2, 1e-300) * earned.cut.slopes
         return worth, self.problem.penalty - self.matrix.T @ y
 
-    def _likely(self, earned: Earned, y: Array, kept: tuple[Point, Columns], free: Integers) -> Integers:
+    def _likely(
+        self, earned: EarnedBound, y: Array, kept: tuple[InteriorIterate, ColumnsInPlay], free: Integers
+    ) -> Integers:
         """Atoms that are in use, or worth a large share of their price."""
         sigma = np.zeros(self.low.size)
         sigma[kept[1].movable] = kept[0].x[: kept[1].movable.size]
@@ -281,20 +288,20 @@ class Boolean:
         found: Integers = np.sort(free[likely][order[: self.settings.likely]])
         return found
 
-    def _columns(self, inside: Integers, working: Integers) -> Columns:
+    def _columns(self, inside: Integers, working: Integers) -> ColumnsInPlay:
         atoms = np.concatenate([inside, working])
         columns = self.problem.atoms.columns(atoms)
         atom = columns.atom - inside.size
-        return Columns(columns.ids, atoms[columns.atom], np.maximum(atom, -1), columns.scale, working, inside)
+        return ColumnsInPlay(columns.ids, atoms[columns.atom], np.maximum(atom, -1), columns.scale, working, inside)
 
-    def _part(self, columns: Columns) -> Any:
+    def _part(self, columns: ColumnsInPlay) -> Any:
         """The columns in play of samples that are all different."""
         part = self.problem.data.block(columns.ids).values
         if self.first.size == self.problem.data.n_samples:
             return part
         return sparse.csc_array(sparse.csr_array(part)[self.first]) if sparse.issparse(part) else part[self.first]
 
-    def _is_implicit(self, part: Any, columns: Columns) -> bool:
+    def _is_implicit(self, part: Any, columns: ColumnsInPlay) -> bool:
         """Whether columns stay sparse, nothing being taken off them: the bias carries what is."""
         if not sparse.issparse(part):
             return False
@@ -303,7 +310,7 @@ class Boolean:
         implicit = implicit and not len(self.sides)
         return bool(implicit and part.nnz < DENSE_ROWS_ABOVE * n * k)
 
-    def _design(self, columns: Columns, sides: Sides) -> Dense | Sparse:
+    def _design(self, columns: ColumnsInPlay, sides: RowSidesTerms) -> Dense | Sparse:
         part = self._part(columns)
         root = np.sqrt(self.size)
         if self._is_implicit(part, columns):
@@ -314,11 +321,12 @@ class Boolean:
         factors = columns.scale * root, self.y[:, None]
         stop = bool if self._patient else self.must_stop
         Z = columnwise(part, self.off[columns.ids], *factors, must_stop=stop)
-        if len(sides):  # what is taken off a column is the intercept's, which no row has
+        # What is taken off a column is the intercept's, which no row has.
+        if len(sides):
             Z = np.asfortranarray(np.vstack([Z, sides.matrix[:, columns.ids].toarray() * factors[0]]))
         return Dense(Z, self.must_stop)
 
-    def _polytope(self, columns: Columns) -> tuple[Polytope, Integers, Array]:
+    def _polytope(self, columns: ColumnsInPlay) -> tuple[RowPolytope, Integers, Array]:
         """The rows over the movable atoms and the extra variables, the row that each came from, and its sign."""
         problem = self.problem
         count = self.problem.atoms.count
@@ -340,7 +348,8 @@ class Boolean:
         sign = np.concatenate([np.full(uppers.size, -1.0), np.ones(lowers.size)])
         most = np.maximum(A[:, : columns.movable.size], 0.0).sum(axis=1)
         bounded = np.all(A[:, columns.movable.size :] == 0.0, axis=1)
-        keep = (size > 0) & ~(bounded & (most <= u) & ~equal[row])  # rows that cannot bind say nothing
+        # Rows that cannot bind say nothing.
+        keep = (size > 0) & ~(bounded & (most <= u) & ~equal[row])
         A = A[keep]
         u = u[keep]
         row = row[keep]
@@ -349,16 +358,18 @@ class Boolean:
         box = np.zeros(columns.movable.size), np.ones(columns.movable.size)
         ends = extra.box
         low, high = np.concatenate([box[0], ends[0]]), np.concatenate([box[1], ends[1]])
-        return Polytope(A / size[:, None], u / size, equal[row], low, high), row, sign / size
+        return RowPolytope(A / size[:, None], u / size, equal[row], low, high), row, sign / size
 
-    def _restricted(self, columns: Columns, goal: float, start: Array, whole: bool) -> tuple[float, Point]:
+    def _restrict(
+        self, columns: ColumnsInPlay, goal: float, start: Array, whole: bool
+    ) -> tuple[float, InteriorIterate]:
         """Solve on the columns in play, to a relative gap or until it is enough; its objective, and where it ended.
 
         `whole`: all atoms are in play, so both bounds are those of the relaxation.
         """
         problem = self.problem
         size = self.size
-        sides, regulariser = self._sided(columns)
+        sides, regulariser = self._take_sides(columns)
         Z = self._design(columns, sides)
         last = self._last
         polytope, self._row, self._sign = self._polytope(columns)
@@ -370,7 +381,8 @@ class Boolean:
         def enough(lower: float, upper: float) -> bool:
             return self.must_stop() or (whole and self.enough(size * lower + base, size * upper + base))
 
-        signs = np.append(self.y, np.zeros(len(sides)))  # the intercept stands in no row over the weights
+        # The intercept stands in no row over the weights.
+        signs = np.append(self.y, np.zeros(len(sides)))
         watch = Watch(
             problem, Z, signs, self.c, columns, penalty, polytope, regulariser=regulariser, goal=goal,
             enough=enough, sides=sides,
@@ -393,9 +405,9 @@ class Boolean:
         point = watch.primal or method.point
         w = point.w * np.sqrt(size)
         multipliers = size * dual.multipliers
-        return size * watch.upper + base, Point(w, point.b, point.x, dual.alpha, multipliers, method.steps)
+        return size * watch.upper + base, InteriorIterate(w, point.b, point.x, dual.alpha, multipliers, method.steps)
 
-    def _sided(self, columns: Columns) -> tuple[Sides, Regulariser]:
+    def _take_sides(self, columns: ColumnsInPlay) -> tuple[RowSidesTerms, Regulariser]:
         """The rows over the weights, and the regulariser: a box is more rows where every σ is fixed."""
         regulariser = self.problem.regulariser.at(columns.ids)
         if len(self.sides) and not columns.movable.size and isinstance(regulariser, Box):
@@ -403,28 +415,29 @@ class Boolean:
             return self.sides.with_box(columns.ids, low, high), RIDGE
         return self.sides, regulariser.scaled(self.size)
 
-    def _terms(self, sides: Sides) -> Terms:
+    def _terms(self, sides: RowSidesTerms) -> Terms:
         """The terms of the loss, and of the rows over the weights."""
         own = self.loss.terms_at(self.c)
         return WithSides(own, sides) if len(sides) else own
 
-    def _multipliers(self, point: Point) -> Array:
+    def _multipliers(self, point: InteriorIterate) -> Array:
         """Multipliers (r,) of `Selection.all_rows`."""
         return np.bincount(self._row, self._sign * point.multipliers, minlength=self.row_lb.size).astype(float)
 
-    def _earn(self, alpha: Array, y: Array) -> Earned:
+    def _earn(self, alpha: Array, y: Array) -> EarnedBound:
         """The bound of a dual vector of the kinds (in units of the largest weight), with multipliers y of the rows."""
         problem = self.problem
         count = self.c.size
         spread = problem.c_i * (alpha[:count] / self.c)[self.kind]
-        if problem.bias:  # else what rounding takes off falls on a few samples, and moves ω by their large numbers
-            spread = balanced(np.maximum(spread, 0.0), problem.data.y)
+        # Without a bias, what rounding takes off falls on a few samples and moves ω by their large numbers.
+        if problem.bias:
+            spread = balance_classes(np.maximum(spread, 0.0), problem.data.y)
         if len(self.sides):
             spread = np.append(spread, self.size * self.sides.of_ends(alpha[count:]))
         factor = 1.0
         scales = problem.regulariser.is_homogeneous and not np.any(problem.penalty) and problem.selection.is_plain
         if scales and not problem.weight_rows:
-            exact = decoded(self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias))
+            exact = decode_dual(self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias))
             scores = scores_of(problem, exact * problem.data.y)
             multiple = self.loss.best_multiple(exact, problem.c_i, self._largest(scores))
             if multiple is not None:
@@ -436,13 +449,13 @@ class Boolean:
         user = y[int(problem.M is not None) :]
         found = (self._priced(cut, prices) for prices in self.pricing.choices(user, cost, self.low, self.high))
         most, prices = max(found, key=lambda one: one[0])
-        return Earned(most, cut, y, factor, prices)
+        return EarnedBound(most, cut, y, factor, prices)
 
-    def _priced(self, cut: Cut, prices: Prices) -> tuple[float, Prices]:
+    def _priced(self, cut: Cut, prices: RowPrices) -> tuple[float, RowPrices]:
         """The bound with some prices of the rows, rounded down, and the prices."""
         free = (self.low < 0.5) & (self.high > 0.5)
         gain = gains(cut.slopes, prices.penalties(self.problem.penalty))
-        return lower(added(cut.constant, prices.constant), gain, self.low > 0.5, free, self.problem.M), prices
+        return lower(add_down(cut.constant, prices.constant), gain, self.low > 0.5, free, self.problem.M), prices
 
     def _largest(self, scores: Array) -> float:
         """Sum of the scores of the atoms that the inner minimum takes, penalties aside."""
@@ -453,11 +466,11 @@ class Boolean:
 
 
 @dataclass(frozen=True, eq=False)
-class Earned:
+class EarnedBound:
     """A bound, its cut, the multipliers of all rows, the multiple of α that was taken, and the prices of the rows."""
 
     lower: float
     cut: Cut
     y: Array
     factor: float
-    prices: Prices
+    prices: RowPrices

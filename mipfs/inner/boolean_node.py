@@ -26,18 +26,29 @@ from mipfs.branching import largest_weight
 from mipfs.inner.designs import columnwise, parts_of
 from mipfs.kernels import boolean_newton, node, propagation, structures, subtree, units
 from mipfs.kernels.columns import Numbers, TwoWays
-from mipfs.kernels.face_descent import Model
+from mipfs.kernels.face_descent import FaceModel
 from mipfs.kernels.model_step import minimise_model
-from mipfs.kernels.structures import LIMITS, Columns, Grid, Piece, RowSides, Samples, Steps, Work, given, steering_of
-from mipfs.kernels.units import FirstDuals, Found, OpenNodes
+from mipfs.kernels.structures import (
+    LIMITS,
+    AliveColumns,
+    DualGrid,
+    ExplorationScratch,
+    ExploredPiece,
+    LossSamples,
+    NodeSteps,
+    RowSides,
+    only_read,
+    steering_of,
+)
+from mipfs.kernels.units import ExploredPieces, FirstDuals, OpenNodes
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.pointers import Step
 from mipfs.problem import Problem
-from mipfs.proof.cuts import decoded, dual_value_below
+from mipfs.proof.cuts import decode_dual, dual_value_below
 from mipfs.settings import NodeSettings
 from mipfs.svm.dyadic import finest
-from mipfs.svm.solver import DENSE_ROWS_ABOVE, TakenOff
+from mipfs.svm.solver import DENSE_ROWS_ABOVE, ColumnShift
 
 States = npt.NDArray[np.int8]
 
@@ -58,15 +69,15 @@ MOST_TOGETHER, SMALL_NUMBERS = 32, 800_000
 
 MOST_NUMBERS = 2**27
 """Numbers up to which dense columns are kept by rows, too."""
-MADE: dict[Any, Steps] = {}
+MADE: dict[Any, NodeSteps] = {}
 """The steps of explorations by what their types depend on: making those takes 1.5 ms, as long as a small search."""
 
 
-Handed = tuple[Columns, Samples, Grid, RowSides, npt.NDArray[Any], Piece, Work]
+Handed = tuple[AliveColumns, LossSamples, DualGrid, RowSides, npt.NDArray[Any], ExploredPiece, ExplorationScratch]
 """What `mipfs.kernels.subtree.explore` takes, its steps aside: alive, samples, grid, sides, limits, pieces, work."""
 
 
-class Warm:
+class WarmStart:
     """Where a node's solve begins: weights of the alive features, intercept, ρ (the dual vector is stored apart).
 
     Parameters
@@ -84,7 +95,9 @@ class Warm:
         self.rho = rho
 
     @classmethod
-    def of(cls, ids: npt.NDArray[np.int32], values: npt.NDArray[np.float32], size: int, b: float, rho: float) -> Warm:
+    def of(
+        cls, ids: npt.NDArray[np.int32], values: npt.NDArray[np.float32], size: int, b: float, rho: float
+    ) -> WarmStart:
         """A warm start of `size` weights of which these are not zero."""
         warm = cls.__new__(cls)
         warm._ids, warm._values, warm._size, warm.b, warm.rho = ids, values, size, b, rho
@@ -104,7 +117,7 @@ class Warm:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class NodeOutcome:
     """A solved node.
 
     Attributes
@@ -120,7 +133,7 @@ class Outcome:
     bound: float
     whole: Integers
     q: int
-    warm: Warm
+    warm: WarmStart
     sigma: Array
     fixed_in: Integers
     fixed_out: Integers
@@ -136,7 +149,7 @@ def branching(
     memory: Array = structures.NO_MEMORY,
 ) -> tuple[structures.RelaxedNode, Step]:
     """A relaxed node, with bound, cutoff and what the rule knows, and a branching rule for it, not compiled yet."""
-    relaxed = structures.RelaxedNode(atoms, w, sigma, *ends, structures.given(memory))
+    relaxed = structures.RelaxedNode(atoms, w, sigma, *ends, structures.only_read(memory))
     return relaxed, Step.of(rule, relaxed, atoms, returns=int64)
 
 
@@ -170,7 +183,7 @@ def coarser(
 Made = TypeVar("Made")
 
 
-class Once(Generic[Made]):
+class LazyValue(Generic[Made]):
     """What is made when it is first asked for, once for all copies of who holds it, whatever their thread."""
 
     def __init__(self, make: Callable[[], Made]) -> None:
@@ -185,7 +198,7 @@ class Once(Generic[Made]):
             return self._made
 
 
-def _signed(part: Any, y: Array, root: float) -> TwoWays:
+def _sign_columns(part: Any, y: Array, root: float) -> TwoWays:
     """Sparse columns, y∘x scaled."""
     signed = part.data * y[part.indices] * root
     return TwoWays.sparse(sparse.csc_array((signed, part.indices, part.indptr), shape=part.shape))
@@ -197,7 +210,7 @@ def _squares(X: Array) -> Array:
     return np.concatenate([*parts, np.empty(0)])
 
 
-class Relaxation:
+class BooleanRelaxation:
     """The node solver on the features that are still alive.
 
     Parameters
@@ -228,7 +241,7 @@ class Relaxation:
         self.rule = rule
         self.settings = settings
         self._steering = steering_of(settings)
-        self._made: dict[bool, Steps] = {}
+        self._made: dict[bool, NodeSteps] = {}
         self.M = problem.M
         self.loss = get_loss(problem.loss)
         self.penalty = np.array(problem.penalty[alive])
@@ -237,21 +250,21 @@ class Relaxation:
         self.bits = finest(data.n_samples)
         self.coarse = np.inf
         self._c = problem.c_i / self.size
-        self._unmade = Samples(given(data.y), given(self._c), self.loss.kernels.unmade, problem.bias)
+        self._unmade = LossSamples(only_read(data.y), only_read(self._c), self.loss.kernels.unmade, problem.bias)
         root = np.sqrt(self.size)
         block = data.block(alive)
         self._X, self.center, self._is_centred = block.values, block.center, block.is_centred
         if block.stays_sparse(DENSE_ROWS_ABOVE):
             self._X = part = sparse.csc_array(self._X)
             signed = (data.y, root)
-            self._in_play = Once(lambda: (_signed(part, *signed), Numbers.sparse(part)))
+            self._in_play = LazyValue(lambda: (_sign_columns(part, *signed), Numbers.sparse(part)))
             self.norms = np.sqrt(np.asarray((part * part).sum(axis=0), dtype=float).ravel())
         else:
             dense = self._X.toarray() if sparse.issparse(self._X) else self._X
             self._X = whole = np.asfortranarray(dense)
-            off = TakenOff(data, problem.bias)[alive]
+            off = ColumnShift(data, problem.bias)[alive]
             signs = data.y * root
-            self._in_play = Once(
+            self._in_play = LazyValue(
                 lambda: (TwoWays.dense(columnwise(whole, off, signs[:, None]), MOST_NUMBERS), Numbers.dense(whole.T))
             )
             self.norms = np.sqrt(_squares(whole))
@@ -262,11 +275,11 @@ class Relaxation:
         return self._in_play()[0]
 
     @cached_property
-    def samples(self) -> Samples:
+    def samples(self) -> LossSamples:
         """The loss of its nodes, with its functions in machine code."""
         return self._unmade._replace(loss=self.loss.kernels.made)
 
-    def stopped_by(self, stop: States) -> Relaxation:
+    def stopped_by(self, stop: States) -> BooleanRelaxation:
         """A copy that shares the columns and gives up when `stop` says so."""
         other = copy.copy(self)
         other.stop = stop
@@ -305,7 +318,7 @@ class Relaxation:
         sides: RowSides,
         prices: Array,
         memory: Array = structures.NO_MEMORY,
-    ) -> Found:
+    ) -> ExploredPieces:
         """Explore the subtrees below some open nodes in one compiled call, which lets other threads run.
 
         Parameters
@@ -325,24 +338,24 @@ class Relaxation:
         count = limits.size
         handed = self._handed(count, sides, self._room(count, sides), memory)
         alive, samples, grid, _, unset, pieces, work = handed
-        if not self._explored(nodes, duals, limits, prices, handed):
+        if not self._explore(nodes, duals, limits, prices, handed):
             for t in range(count):
                 own = slice(t, t + 1)
-                piece, scratch = Piece(*(array[own] for array in pieces)), work._replace(first=work.first[own])
+                piece, scratch = ExploredPiece(*(array[own] for array in pieces)), work._replace(first=work.first[own])
                 alone = alive, samples, grid, sides, unset, piece, scratch
                 node, dual = nodes._replace(heads=nodes.heads[own]), duals.part(np.array([t]))
-                if count == 1 or not self._explored(node, dual, limits[own], prices[own], alone):
+                if count == 1 or not self._explore(node, dual, limits[own], prices[own], alone):
                     self._give_up(node, dual, prices[own], alone)
-        return units.gathered(pieces)
+        return units.gather_pieces(pieces)
 
     def _give_up(self, node: OpenNodes, dual: FirstDuals, prices: Array, handed: Handed) -> None:
         """Leave a node as it is, for another."""
         self._lay_out(node, dual, prices, handed)
-        piece = Piece(*(array[0] for array in handed[5]))
+        piece = ExploredPiece(*(array[0] for array in handed[5]))
         subtree.plant(piece)
         piece.nodes["why"][0] = subtree.STUCK
 
-    def _explored(
+    def _explore(
         self, nodes: OpenNodes, duals: FirstDuals, limits: npt.NDArray[Any], prices: Array, handed: Handed
     ) -> bool:
         """Explore from some nodes; whether it could be done: numbers may be too far apart for Newton's steps."""
@@ -363,36 +376,50 @@ class Relaxation:
         units.laid_out(nodes, duals, grid.c, pieces, work.first)
         pieces.prices[:, 0] = prices
 
-    def _handed(self, count: int, sides: RowSides, pieces: Piece, memory: Array = structures.NO_MEMORY) -> Handed:
+    def _handed(
+        self, count: int, sides: RowSides, pieces: ExploredPiece, memory: Array = structures.NO_MEMORY
+    ) -> Handed:
         """What `explore` takes, steps aside, for `count` explorations: limits and the first dual vectors are unset."""
         c = self.problem.c_i
         most = -1 if self.M is None else self.M
         Z, raw = self._in_play()
-        alive = Columns(Z, raw, given(self.penalty), given(self.center), given(self.norms), most)
-        grid = Grid(given(c), given(self.top), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
-        work = Work.of(c.size, self.alive.size, sides.indptr.size - 1, self.budget, count, self.stop, self._steering)
-        return alive, self._unmade, grid, sides, np.empty(count, LIMITS), pieces, work._replace(memory=given(memory))
+        alive = AliveColumns(Z, raw, only_read(self.penalty), only_read(self.center), only_read(self.norms), most)
+        grid = DualGrid(
+            only_read(c), only_read(self.top), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse)
+        )
+        work = ExplorationScratch.of(
+            c.size, self.alive.size, sides.indptr.size - 1, self.budget, count, self.stop, self._steering
+        )
+        return (
+            alive,
+            self._unmade,
+            grid,
+            sides,
+            np.empty(count, LIMITS),
+            pieces,
+            work._replace(memory=only_read(memory)),
+        )
 
-    def _steps(self, handed: Handed) -> Steps:
+    def _steps(self, handed: Handed) -> NodeSteps:
         """The steps that `explore` calls by their address, not compiled yet."""
         alive, samples, _, sides, _, _, work = handed
-        model = Model(np.empty((1, 1)), work.w, work.w, 0.0, work.w, 0, 0, samples.bias, 0.0, work.steering)
+        model = FaceModel(np.empty((1, 1)), work.w, work.w, 0.0, work.w, 0, 0, samples.bias, 0.0, work.steering)
         minimise = Step.of(minimise_model, model, 0.0, 0, work.w, lends=True)
         in_play = structures.InPlay(work.columns, 0, 0, work.costs)
         goal = structures.Goal(0.0, 0.0, 0.0, 0.0, self.stop, work.steering)
-        point = structures.Point(work.w, work.best, work.best)
+        point = structures.RelaxationPoint(work.w, work.best, work.best)
         asked = minimise, alive.Z, samples, in_play, goal, point, work.newton[0]
         relax = Step.of(boolean_newton.relax, *asked, lends=True)
         price = Step.of(node.price_further, alive.Z, samples, sides, work, 0, False, 0, 0.0, lends=True)
-        return Steps(relax, minimise, price, branching(self.rule, work.columns, work.w, work.sigma)[1])
+        return NodeSteps(relax, minimise, price, branching(self.rule, work.columns, work.w, work.sigma)[1])
 
-    def _made_for(self, handed: Handed, has_rows: bool) -> Steps:
+    def _made_for(self, handed: Handed, has_rows: bool) -> NodeSteps:
         """The steps in machine code, looked up once a process; that of the prices only where the user has rows."""
         alive, samples, _, sides, *_ = handed
         key = (self.rule, has_rows, typeof((alive.Z, samples, sides)))  # type: ignore[no-untyped-call]
         if key not in MADE:
             relax, minimise, price, branch = self._steps(handed)
-            MADE[key] = Steps(relax.made(), minimise.made(), price.made() if has_rows else price, branch.made())
+            MADE[key] = NodeSteps(relax.made(), minimise.made(), price.made() if has_rows else price, branch.made())
         return MADE[key]
 
     def kernels(self, has_rows: bool) -> tuple[list[Step], list[Step]]:
@@ -411,18 +438,18 @@ class Relaxation:
             *of_units,
         ]
 
-    def _room(self, count: int, sides: RowSides) -> Piece:
+    def _room(self, count: int, sides: RowSides) -> ExploredPiece:
         """Room for some explorations."""
         n = self.problem.data.n_samples
         k = self.alive.size
         rows = sides.indptr.size - 1
         m = self.budget + 1
         places = 3 * m - 2 + (6 * k + PLACES_PER_NODE * self.budget if rows else 0)
-        return Piece.of(count, m, k, rows, places, m * (8 * n + n // 4 + 4))
+        return ExploredPiece.of(count, m, k, rows, places, m * (8 * n + n // 4 + 4))
 
     def scores(self, whole: Integers, q: int) -> tuple[float, Array]:
         """g rounded down and s rounded up (k,) of a dual vector, on the alive features."""
-        alpha = decoded((whole, q))
+        alpha = decode_dual((whole, q))
         v = alpha * self.problem.data.y
         omega = np.asarray(self._X.T @ v, dtype=float) if np.any(whole) else np.zeros(self.alive.size)
         if self._is_centred:

@@ -10,15 +10,15 @@ from numba import boolean
 from scipy import sparse
 
 from mipfs.inner.boolean_node import NO_ROWS, States, carries
-from mipfs.inner.unit import Explored, Turn, Unit
+from mipfs.inner.unit import ColumnOrder, NodeUnit, UnitResult
 from mipfs.kernels import enumeration
-from mipfs.kernels.augmented_lagrangian import Pace, augmented_lagrangian
+from mipfs.kernels.augmented_lagrangian import LagrangianPace, augmented_lagrangian
 from mipfs.kernels.columns import two_at_least
-from mipfs.kernels.completions import RULED, Candidates, Given, Ruled, Solvers
-from mipfs.kernels.enumeration import Asked, Left
-from mipfs.kernels.newton import Rows, newton
-from mipfs.kernels.structures import DUAL, PLACE, TOTALS, Grid, RowSides, Samples, given, steering_of
-from mipfs.kernels.units import BITS, OPEN_NODE, Found, OpenNodes
+from mipfs.kernels.completions import RULED, CompletionColumns, CompletionProblem, RuledOut, Solvers
+from mipfs.kernels.enumeration import EnumerationRequest, UnitPieces
+from mipfs.kernels.newton import SvmRows, newton
+from mipfs.kernels.structures import DUAL, PLACE, TOTALS, DualGrid, LossSamples, RowSides, only_read, steering_of
+from mipfs.kernels.units import BITS, OPEN_NODE, ExploredPieces, OpenNodes
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Integers
 from mipfs.pointers import Step
@@ -26,7 +26,7 @@ from mipfs.problem import Problem
 from mipfs.selection.selection import Rows as UserRows
 from mipfs.settings import CompletionSettings
 from mipfs.svm.dyadic import finest
-from mipfs.svm.solver import DENSE_ROWS_ABOVE, TakenOff
+from mipfs.svm.solver import DENSE_ROWS_ABOVE, ColumnShift
 
 MOST_LEAST = 64
 """Dual vectors for which a unit has room at least."""
@@ -52,7 +52,7 @@ def first_places(problem: Problem) -> int:
     return (problem.atoms.count if problem.M is None else problem.M) - int(np.count_nonzero(low > 0.5))
 
 
-class Completions:
+class NodeEnumerator:
     """Enumerates nodes, for any thread.
 
     Parameters
@@ -71,9 +71,9 @@ class Completions:
         self._loss = loss
         c = problem.c_i
         self.size = float(c.max())
-        self._samples = Samples(given(data.y), given(c / self.size), loss.kernels.unmade, problem.bias)
-        self._grid = Grid(
-            given(c), given(loss.top(c)), self.size, bool(np.any(c != c[0])), finest(data.n_samples), np.inf
+        self._samples = LossSamples(only_read(data.y), only_read(c / self.size), loss.kernels.unmade, problem.bias)
+        self._grid = DualGrid(
+            only_read(c), only_read(loss.top(c)), self.size, bool(np.any(c != c[0])), finest(data.n_samples), np.inf
         )
         self._steering = steering_of(settings)
         everything = alive.size == problem.atoms.count
@@ -82,21 +82,25 @@ class Completions:
         if block.stays_sparse(DENSE_ROWS_ABOVE):
             part = sparse.csc_array(values)
             off = np.zeros(alive.size)
-            raw: Any = (given(part.data), given(part.indices.astype(np.int32)), given(part.indptr.astype(np.int64)))
+            raw: Any = (
+                only_read(part.data),
+                only_read(part.indices.astype(np.int32)),
+                only_read(part.indptr.astype(np.int64)),
+            )
         else:
             values = values.toarray(order="F") if sparse.issparse(values) else values
-            off = np.array(TakenOff(data, problem.bias)[alive], dtype=float)
-            raw = given(two_at_least(values))
+            off = np.array(ColumnShift(data, problem.bias)[alive], dtype=float)
+            raw = only_read(two_at_least(values))
         if sparse.issparse(values):
             norms = np.sqrt(np.asarray((values * values).sum(axis=0), dtype=float).ravel())
         else:
             norms = np.sqrt(np.einsum("ij,ij->j", values, values))
         center = np.array(block.center, dtype=float)
         penalty = np.array(problem.penalty[alive], dtype=float)
-        self._columns = Candidates(raw, given(center), given(norms), given(penalty), given(off))
+        self._columns = CompletionColumns(raw, only_read(center), only_read(norms), only_read(penalty), only_read(off))
 
     @cached_property
-    def _made(self) -> tuple[Solvers, Samples]:
+    def _made(self) -> tuple[Solvers, LossSamples]:
         """The SVM's steps, and the loss, in machine code."""
         hinge, smooth = self._steps
         is_smoothed = self._samples.loss.is_smoothed
@@ -109,27 +113,30 @@ class Completions:
         n = self._samples.y.size
         A, u, alpha = np.empty((n, 1)), np.empty(1), np.empty(n)
         state, work = np.zeros(3), np.empty((7, n + 1))
-        pace = Pace(0.1, 0.1, 1, 2.0, False)
-        hinge = Step.of(augmented_lagrangian, Rows(A, np.empty(n), 1), u, alpha, state, pace, work)
-        smooth = Step.of(newton, Rows(A, self._samples.c, 1), self._samples.loss, u, alpha, state, 0.1, 1, work)
+        pace = LagrangianPace(0.1, 0.1, 1, 2.0, False)
+        hinge = Step.of(augmented_lagrangian, SvmRows(A, np.empty(n), 1), u, alpha, state, pace, work)
+        smooth = Step.of(newton, SvmRows(A, self._samples.c, 1), self._samples.loss, u, alpha, state, 0.1, 1, work)
         return hinge, smooth
 
     def kernels(self) -> list[Step]:
         """What is called, not compiled yet."""
         hinge, smooth = self._steps
-        handed = Given(Solvers(hinge, smooth), self._columns, self._samples, self._grid, self._steering)
-        nodes, asked = OpenNodes(given(OpenNodes.empty().heads), given(OpenNodes.empty().words)), self._asked(None, 0.0)
+        handed = CompletionProblem(Solvers(hinge, smooth), self._columns, self._samples, self._grid, self._steering)
+        nodes, asked = (
+            OpenNodes(only_read(OpenNodes.empty().heads), only_read(OpenNodes.empty().words)),
+            self._asked(None, 0.0),
+        )
         stop = np.zeros(1, dtype=np.int8)
         steps = Step.of(
             enumeration.enumerate_nodes, handed, NO_ROWS, nodes, asked, *self._room(0, asked, 0), stop, returns=boolean
         )
         return [steps, hinge if self._samples.loss.is_smoothed else smooth, *self._loss.kernels.steps]
 
-    def _asked(self, turn: Turn | None, target: float) -> Asked:
+    def _asked(self, turn: ColumnOrder | None, target: float) -> EnumerationRequest:
         begin, end = (0, 0) if turn is None else turn[:2]
-        return Asked(self.M, begin, end, float(target), self.settings.leaves)
+        return EnumerationRequest(self.M, begin, end, float(target), self.settings.leaves)
 
-    def _room(self, count: int, asked: Asked, rows: int) -> tuple[Left, Ruled]:
+    def _room(self, count: int, asked: EnumerationRequest, rows: int) -> tuple[UnitPieces, RuledOut]:
         """Room for what is left of `count` nodes, and for dual vectors."""
         n, k, one = self._samples.y.size, self.alive.size, self.settings
         each = 8 * n + n // 4 + 4
@@ -140,24 +147,24 @@ class Completions:
         nodes = selections * (one.apart + 1) + count + 1
         totals = np.zeros(count, TOTALS)
         ids, states = np.empty((2, k), dtype=np.int64), np.empty((3, k), dtype=np.int8)
-        left = Left(
+        left = UnitPieces(
             np.empty(places, PLACE), totals, np.empty(nodes, OPEN_NODE),
             np.empty(nodes * (-(-k // BITS) + self.M), dtype=np.int32), np.zeros(1, dtype=np.int64),
             ids[0], ids[1], states[0], states[1], states[2], np.zeros(k, dtype=np.float32),
         )  # fmt: skip
         ends, grid, top, width = (np.empty(most, dtype=np.int64) for _ in range(4))
-        ruled = Ruled(
+        ruled = RuledOut(
             np.empty(k, dtype=np.int64), np.empty(k + 2, dtype=np.int64),
             np.empty(min(one.apart, one.leaves), dtype=np.int64),
             np.empty(most * each, dtype=np.uint8), ends, grid, top, width, np.zeros(1, dtype=RULED),
         )  # fmt: skip
         return left, ruled
 
-    def left_open(self, unit: Unit, sides: RowSides) -> Explored:
+    def left_open(self, unit: NodeUnit, sides: RowSides) -> UnitResult:
         """A unit of which nothing is done: the columns of its turn are open nodes."""
         return self.explore(unit, sides, np.full(1, enumeration.OPEN_NODES, dtype=np.int8))
 
-    def explore(self, unit: Unit, sides: RowSides, stop: States) -> Explored:
+    def explore(self, unit: NodeUnit, sides: RowSides, stop: States) -> UnitResult:
         """Enumerate the nodes of a unit, as far as `stop` (1,) lets it; nothing is found where nothing was to do.
 
         Raises
@@ -166,18 +173,18 @@ class Completions:
             The nodes are those of other atoms.
         """
         solvers, samples = self._made
-        handed = Given(solvers, self._columns, samples, self._grid, self._steering)
-        nodes = OpenNodes(given(unit.nodes.heads), given(unit.nodes.words))
+        handed = CompletionProblem(solvers, self._columns, samples, self._grid, self._steering)
+        nodes = OpenNodes(only_read(unit.nodes.heads), only_read(unit.nodes.words))
         rows = sides.indptr.size - 1
         asked = self._asked(unit.turn, unit.limits["cutoff"][0])
         left, ruled = self._room(len(unit), asked, rows)
         if not enumeration.enumerate_nodes(handed, sides, nodes, asked, left, ruled, stop):
             raise ValueError("the open nodes are those of other atoms")
-        found = _found(left, ruled, rows, self.alive.size)
-        return Explored(found if found.places.size else None, [])
+        found = _gather_pieces(left, ruled, rows, self.alive.size)
+        return UnitResult(found if found.places.size else None, [])
 
 
-def _found(left: Left, ruled: Ruled, rows: int, k: int) -> Found:
+def _gather_pieces(left: UnitPieces, ruled: RuledOut, rows: int, k: int) -> ExploredPieces:
     """What was left of a unit, in arrays of its size."""
     totals = left.totals
     count, n_nodes = int(totals["duals"].sum()) - totals.size, int(totals["nodes"].sum())
@@ -186,7 +193,7 @@ def _found(left: Left, ruled: Ruled, rows: int, k: int) -> Found:
         duals[name] = kept[:count]
     back = OpenNodes(left.heads[:n_nodes].copy(), left.words[: int(left.used[0])].copy())
     packed = ruled.packed[: int(totals["bytes"].sum())].copy()
-    return Found(
+    return ExploredPieces(
         totals, left.places[: int(totals["places"].sum())].copy(), duals, packed,
         np.zeros((count, rows)), back, totals["nodes"].copy(), np.empty((0, k), dtype=np.float32), np.empty(0),
         np.zeros(totals.size, dtype=np.int64), np.zeros(totals.size, dtype=bool),

@@ -13,7 +13,7 @@ from scipy.linalg.blas import dsyrk
 
 from mipfs.kernels.gram import sparse_gram, sparse_times
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.plumbing.blocks import count_of, cut, each
+from mipfs.plumbing.blocks import count_of, cut, run_each
 
 NUMBERS_PER_BLOCK = 1 << 21
 """Numbers in a block of a product: some hundredths of a second."""
@@ -94,10 +94,11 @@ class Dense:
             part = rows[start:stop] * root[start:stop, None]
             if len(totals) == 1:
                 totals[block] = dsyrk(1.0, part.T, beta=1.0, c=totals[block], lower=1, overwrite_c=1)
-            else:  # SciPy's call would hold the lock of Python
+            else:
+                # SciPy's call would hold the lock of Python.
                 totals[block] += (part.T @ part).T
 
-        return _added(add, totals, ends, step, self.must_stop)
+        return _add_blocks(add, totals, ends, step, self.must_stop)
 
 
 class Sparse:
@@ -153,7 +154,7 @@ class Sparse:
         def add(block: int, start: int, stop: int) -> None:
             sparse_gram(major.data, major.indices, major.indptr, weights, start, stop, totals[block])
 
-        return _added(add, totals, ends, step, self.must_stop).T
+        return _add_blocks(add, totals, ends, step, self.must_stop).T
 
 
 def _blockwise(rows: Array, v: Array, ends: Integers) -> Array:
@@ -166,7 +167,7 @@ def _blockwise(rows: Array, v: Array, ends: Integers) -> Array:
         own = slice(ends[block], ends[block + 1])
         found[own] = rows[own] @ v
 
-    each(multiply, ends.size - 1)
+    run_each(multiply, ends.size - 1)
     return found
 
 
@@ -176,7 +177,7 @@ def _sparse_blockwise(rows: Any, v: Array, ends: Integers) -> Array:
         return np.asarray(rows @ v)
     found = np.empty(rows.shape[0])
     parts = rows.data, rows.indices, rows.indptr, np.ascontiguousarray(v)
-    each(lambda block: sparse_times(*parts, ends[block], ends[block + 1], found), ends.size - 1)
+    run_each(lambda block: sparse_times(*parts, ends[block], ends[block + 1], found), ends.size - 1)
     return found
 
 
@@ -189,7 +190,7 @@ def meet_long(X: Any) -> None:
             sparse_times(rows.data, rows.indices, rows.indptr, v, np.int64(0), np.int64(found.size), found)
 
 
-def _added(
+def _add_blocks(
     add: Callable[[int, int, int], None],
     totals: list[Array],
     ends: Integers,
@@ -207,7 +208,7 @@ def _added(
                 return
             add(block, start, min(start + step, ends[block + 1]))
 
-    each(fill, len(totals))
+    run_each(fill, len(totals))
     if stopped.is_set():
         raise Interrupted
     for total in totals[1:]:

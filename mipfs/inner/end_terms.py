@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.data.over_weights import Ends
+from mipfs.data.over_weights import RowEnds
 from mipfs.losses.terms import Terms, to_boundary
 from mipfs.plumbing.arrays import Array, Integers
 
@@ -25,7 +25,7 @@ DELTA = 1e-9
 """δ, of rows whose largest coefficient is about that of the data."""
 
 
-class Sides:
+class RowSidesTerms:
     """The rows over the weights that an interior point has: an equation, or the ends of a row.
 
     Attributes
@@ -35,12 +35,13 @@ class Sides:
     equal : (m,) bool
     """
 
-    def __init__(self, ends: Ends) -> None:
+    def __init__(self, ends: RowEnds) -> None:
         places = dict[int, list[int]]()
         for k, (r, _) in enumerate(ends.of):
             places.setdefault(r, []).append(k)
         widths = ends.offsets
-        kept = list[tuple[int, int]]()  # the end, and the opposite one of an equation
+        # The end, and the opposite one of an equation.
+        kept = list[tuple[int, int]]()
         for both in places.values():
             if len(both) == 2 and float(widths[both].sum()) <= EQUAL_WIDTH:
                 kept.append((both[0], both[1]))
@@ -53,7 +54,7 @@ class Sides:
         self.matrix: Any = ends.matrix[self._own]
         self.bends = np.where(self.equal, 0.0, -widths[self._own])
 
-    def with_box(self, ids: Integers, low: Array, high: Array) -> Sides:
+    def with_box(self, ids: Integers, low: Array, high: Array) -> RowSidesTerms:
         """These, and behind them low ≤ w ≤ high of the columns `ids` (k,), all with σ = 1, as rows of their own.
 
         Where ω leaves a box w has no slope, and the iteration would circle between a row and the box.
@@ -102,7 +103,7 @@ class WithSides(Terms):
     sides : Sides
     """
 
-    def __init__(self, own: Terms, sides: Sides) -> None:
+    def __init__(self, own: Terms, sides: RowSidesTerms) -> None:
         self.own = own
         self.n = own.alpha.size
         self.unequal: npt.NDArray[np.bool_] = ~sides.equal
@@ -111,9 +112,9 @@ class WithSides(Terms):
         self.slack = np.maximum(-sides.bends, 1.0)
         self.nu = np.where(self.unequal, level / self.slack, 0.0)
         self.d_nu, self.d_slack = np.zeros(len(sides)), np.zeros(len(sides))
-        self._joined()
+        self._join()
 
-    def _joined(self) -> None:
+    def _join(self) -> None:
         self.alpha = np.append(self.own.alpha, self.nu)
 
     def lift(self, mu: float) -> None:
@@ -160,4 +161,4 @@ class WithSides(Terms):
         self.own.move(step)
         self.nu = self.nu + step * self.d_nu
         self.slack = self.slack + step * self.d_slack
-        self._joined()
+        self._join()

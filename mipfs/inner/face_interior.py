@@ -14,15 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.inner.boolean import Boolean
-from mipfs.inner.face_layer import Face
-from mipfs.inner.restricted import Pool, Solution
+from mipfs.inner.face_layer import FacePool
+from mipfs.inner.restricted import RestrictedSolution, SelectionPool
 from mipfs.plumbing.arrays import Arrays, Integers, mask_of
 from mipfs.problem import Problem
-from mipfs.proof.cuts import decoded
+from mipfs.proof.cuts import decode_dual
 
 
 class FaceInterior:
-    """The Boolean relaxation on the atoms of a `Face`; μ of the solution is σ.
+    """The Boolean relaxation on the atoms of a `FacePool`; μ of the solution is σ.
 
     Parameters
     ----------
@@ -33,11 +33,12 @@ class FaceInterior:
         self.problem = problem
         self._forced = problem.atoms_of(problem.forced_in or ())
 
-    def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
+    def solve(self, pool: SelectionPool, tol: float, must_stop: Callable[[], bool]) -> RestrictedSolution:
         """Solve to an absolute gap `tol`; nothing is as long as all atoms are."""
-        assert isinstance(pool, Face)
+        assert isinstance(pool, FacePool)
         atoms = np.union1d(pool.atoms, self._forced)
-        if self.problem.weight_rows:  # whose dual vectors are of all columns that stand in them
+        # Dual vectors of rows are of all columns that stand in them.
+        if self.problem.weight_rows:
             return self._of_whole(pool, atoms, tol, must_stop)
         part = self.problem.restricted(atoms)
         low, high = part.selection.sigma_bounds()
@@ -46,22 +47,26 @@ class FaceInterior:
         whole, q = solved.cut.dual
         alpha = np.ldexp(whole.astype(float), -q)
         ids = self._columns(atoms)[solved.ids]
-        return Solution(solved.upper, alpha, solved.sigma[np.searchsorted(atoms, pool.atoms)], ids, solved.w, solved.b)
+        return RestrictedSolution(
+            solved.upper, alpha, solved.sigma[np.searchsorted(atoms, pool.atoms)], ids, solved.w, solved.b
+        )
 
-    def _of_whole(self, face: Face, atoms: Integers, tol: float, must_stop: Callable[[], bool]) -> Solution:
+    def _of_whole(
+        self, face: FacePool, atoms: Integers, tol: float, must_stop: Callable[[], bool]
+    ) -> RestrictedSolution:
         """Solve the whole problem over the face, with σ = 0 of all other atoms."""
         low, high = self.problem.selection.sigma_bounds()
         high = high * mask_of(self.problem.atoms.count, atoms)
         solved = Boolean(self.problem, must_stop).solve(low, high, 0.0, lambda lower, upper: upper - lower <= tol)
-        return Solution(
-            solved.upper, decoded(solved.cut.dual), solved.sigma[face.atoms], solved.ids, solved.w, solved.b
+        return RestrictedSolution(
+            solved.upper, decode_dual(solved.cut.dual), solved.sigma[face.atoms], solved.ids, solved.w, solved.b
         )
 
     def kept(self) -> Callable[[], Arrays]:
         """Nothing: it begins anew on every pool."""
         return dict
 
-    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], pool: Pool) -> None:
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], pool: SelectionPool) -> None:
         """Nothing is gone on from."""
 
     def _columns(self, atoms: Integers) -> Integers:

@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.inner.inner_layer import Bundle, Columns
-from mipfs.inner.polytope import Polytope
-from mipfs.inner.restricted import Pool, Solution
+from mipfs.inner.inner_layer import Bundle, PoolColumns
+from mipfs.inner.polytope import AtomPolytope
+from mipfs.inner.restricted import RestrictedSolution, SelectionPool
 from mipfs.inner.saddle import Saddle
 from mipfs.measures import Violated
-from mipfs.plumbing.arrays import Array, Arrays, Integers, check_positions, scattered
+from mipfs.plumbing.arrays import Array, Arrays, Integers, check_positions, scatter
 from mipfs.problem import Problem
 from mipfs.settings import LayerSettings
 from mipfs.svm.bundle import ask
 
 
-class Face(Pool):
+class FacePool(SelectionPool):
     """The selections generated so far, and with them all others made of their atoms; its weights are σ of the atoms.
 
     Attributes
@@ -81,11 +81,11 @@ class Face(Pool):
 
     def mixture(self, mu: Array, count: int) -> Array:
         """σ, shape (count,)."""
-        return scattered(count, self.atoms, mu)
+        return scatter(count, self.atoms, mu)
 
 
 class FaceLayer(Bundle):
-    """Algorithm 1 over a `Face`, by a bundle of labellings and the interior-point master `Saddle`.
+    """Algorithm 1 over a `FacePool`, by a bundle of labellings and the interior-point master `Saddle`.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class FaceLayer(Bundle):
         super().take_up(kept)
         self._saddle.take_up(kept)
 
-    def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
+    def solve(self, pool: SelectionPool, tol: float, must_stop: Callable[[], bool]) -> RestrictedSolution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller face; μ of the solution is σ."""
         labellings = self.labellings
         saddle = self._saddle
@@ -122,9 +122,11 @@ class FaceLayer(Bundle):
         alpha = np.empty(0)
         sharpness = 1.0
         for _ in range(settings.rounds):
-            B = math.sqrt(C) * columns.blocks(labellings)[0]  # in units of C: α = Cβ, x = √C σ∘Bβ
+            # In units of C: α = Cβ, x = √C σ∘Bβ.
+            B = math.sqrt(C) * columns.blocks(labellings)[0]
             gap = min(C, max(tol, self.best.upper - lower)) / C
-            saddle.solve(B, labellings.losses, S, sharpness * settings.share * gap)  # Step 1
+            # Step 1 of the algorithm.
+            saddle.solve(B, labellings.losses, S, sharpness * settings.share * gap)
             self.masters += 1
             beta = saddle.beta[1:]
             omega = B @ beta
@@ -136,17 +138,20 @@ class FaceLayer(Bundle):
                 self._keep(alpha)
                 alpha = np.empty(0)
             self._forget(columns.ids.size + 1)
-            is_new = self._ask(columns, S, math.sqrt(C) * S.spread(saddle.sigma) * omega, must_stop)  # Step 2
+            # Step 2 of the algorithm.
+            is_new = self._ask(columns, S, math.sqrt(C) * S.spread(saddle.sigma) * omega, must_stop)
             sharpness = 1.0 if is_new else 0.1 * sharpness
             if self.best.upper <= lower + tol or sharpness < settings.exact_saddle or must_stop():
                 break
         self._keep(alpha)
         sigma, x = self.best.point
-        return Solution(self.best.upper, self.measure.y * self.dual.v, sigma, columns.ids, columns.scale * x, 0.0)
+        return RestrictedSolution(
+            self.best.upper, self.measure.y * self.dual.v, sigma, columns.ids, columns.scale * x, 0.0
+        )
 
-    def _extend(self, face: Pool) -> tuple[Columns, Polytope]:
+    def _extend(self, face: SelectionPool) -> tuple[PoolColumns, AtomPolytope]:
         """The columns of the face and its σ, and zeros in the best point for what is new."""
-        assert isinstance(face, Face)
+        assert isinstance(face, FacePool)
         problem = self.problem
         selection = self.problem.selection
         found = problem.atoms.columns(face.atoms)
@@ -154,10 +159,10 @@ class FaceLayer(Bundle):
         room = selection.n_features if selection.M is None else selection.M
         cost = problem.penalty[face.atoms] / problem.C
         self.widen(free.size, found.ids.size)
-        columns = Columns(problem, [(found.ids, found.scale)], np.zeros(1))
-        return columns, Polytope(cost, free, room - len(selection.forced_in), found.atom)
+        columns = PoolColumns(problem, [(found.ids, found.scale)], np.zeros(1))
+        return columns, AtomPolytope(cost, free, room - len(selection.forced_in), found.atom)
 
-    def _ask(self, columns: Columns, S: Polytope, x: Array, must_stop: Callable[[], bool]) -> bool:
+    def _ask(self, columns: PoolColumns, S: AtomPolytope, x: Array, must_stop: Callable[[], bool]) -> bool:
         """Ask for the labellings that are most violated between the best point and x, and at x; whether one is new."""
         C, begin = self.problem.C, self.best.point[1]
 

@@ -14,13 +14,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, PLACES_PER_NODE, Outcome, States, Warm, branching
-from mipfs.inner.prices import Prices
+from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, PLACES_PER_NODE, NodeOutcome, States, WarmStart, branching
+from mipfs.inner.prices import RowPrices
 from mipfs.kernels import subtree, units
-from mipfs.kernels.batch_structures import Alive
+from mipfs.kernels.batch_structures import AliveAtoms
 from mipfs.kernels.prices import WHOLE
-from mipfs.kernels.structures import LIMITS, NO_MEMORY, Grid, Piece, RowSides, Work, given, steering_of
-from mipfs.kernels.units import FirstDuals, Found, OpenNodes
+from mipfs.kernels.structures import (
+    LIMITS,
+    NO_MEMORY,
+    DualGrid,
+    ExplorationScratch,
+    ExploredPiece,
+    RowSides,
+    only_read,
+    steering_of,
+)
+from mipfs.kernels.units import ExploredPieces, FirstDuals, OpenNodes
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.pointers import Step
@@ -35,12 +44,12 @@ BELOW = 1
 RHO = 0.5
 """Where the smoothing of a node begins whose parent the interior point has solved."""
 
-Handed = tuple[Alive, Grid, RowSides, npt.NDArray[Any], Piece, Work]
+Handed = tuple[AliveAtoms, DualGrid, RowSides, npt.NDArray[Any], ExploredPiece, ExplorationScratch]
 """What `settle_relaxed` takes beside a branching rule and the number of a piece."""
 
 
 @dataclass(frozen=True, eq=False)
-class RowsOutcome(Outcome):
+class RowsOutcome(NodeOutcome):
     """A solved node and the prices of its rows.
 
     Attributes
@@ -49,11 +58,11 @@ class RowsOutcome(Outcome):
     ray : (r,) multipliers that show that the rows leave the node no selection, or None
     """
 
-    prices: Prices
+    prices: RowPrices
     ray: Multipliers | None = None
 
 
-class Ask(NamedTuple):
+class NodeTolerances(NamedTuple):
     """How far the interior point solves a node: `cutoff`, `tol` and `share` of LIMITS (`mipfs.kernels.structures`)."""
 
     cutoff: float
@@ -62,7 +71,8 @@ class Ask(NamedTuple):
 
 
 class Footpath:
-    """What relaxes nodes one after the other, beside `mipfs.inner.boolean_node.Relaxation` and `mipfs.inner.batch`.
+    """What relaxes nodes one after the other, beside `mipfs.inner.boolean_node.BooleanRelaxation` and
+    `mipfs.inner.batch`.
 
     Parameters
     ----------
@@ -79,7 +89,7 @@ class Footpath:
         problem: Problem,
         alive: Integers,
         stop: States,
-        relax: Callable[[States, Warm, Array, Ask], RowsOutcome],
+        relax: Callable[[States, WarmStart, Array, NodeTolerances], RowsOutcome],
         rule: Any,
         nodes: NodeSettings,
     ) -> None:
@@ -96,12 +106,12 @@ class Footpath:
         sides: RowSides,
         prices: Array,
         memory: Array = NO_MEMORY,
-    ) -> Found:
+    ) -> ExploredPieces:
         """Relax open nodes, and prune or split each.
 
         Parameters
         ----------
-        nodes, duals, limits, sides, prices, memory : as of `mipfs.inner.boolean_node.Relaxation.explore_all`
+        nodes, duals, limits, sides, prices, memory : as of `mipfs.inner.boolean_node.BooleanRelaxation.explore_all`
         """
         count = limits.size
         handed = _, grid, _, own_limits, pieces, work = self._handed(count, sides, memory)
@@ -113,7 +123,7 @@ class Footpath:
         for of in range(count):
             if not self.stop[0]:
                 self._settle(handed, of)
-        return units.gathered(pieces)
+        return units.gather_pieces(pieces)
 
     def _settle(self, handed: Handed, of: int) -> None:
         """Relax one node; what becomes of it."""
@@ -121,9 +131,9 @@ class Footpath:
         total, node, limit = pieces.totals[of, 0], pieces.nodes[of, 0], limits[of]
         inside, free = (np.flatnonzero(pieces.states[of, 0] == state) for state in (INSIDE, FREE))
         is_leaf = free.size == 0 or 0 <= alive.M <= inside.size
-        warm = Warm(pieces.weights[of, 0], float(node["intercept"]), float(node["rho"]))
+        warm = WarmStart(pieces.weights[of, 0], float(node["intercept"]), float(node["rho"]))
         if not is_leaf:
-            ask = Ask(float(limit["cutoff"]), float(limit["tol"]), float(limit["share"]))
+            ask = NodeTolerances(float(limit["cutoff"]), float(limit["tol"]), float(limit["share"]))
             outcome = self.relax(pieces.states[of, 0], warm, work.first[of], ask)
             total["steps"] += outcome.steps
         if is_leaf or outcome.ray is not None:
@@ -163,14 +173,14 @@ class Footpath:
         """What `settle_relaxed` takes, for `count` nodes: limits and what they begin with are unset."""
         problem, k, n, m = self.problem, self.alive.size, self.problem.dual_size, BELOW + 1
         c, rows, most = dual_top(problem), sides.indptr.size - 1, -1 if problem.M is None else problem.M
-        penalty = given(np.array(problem.penalty[self.alive], dtype=float))
-        alive = Alive(given(np.zeros(1, dtype=np.int64)), penalty, most)
-        top, bits = given(get_loss(problem.loss).top(problem.c_i)), finest(problem.data.n_samples)
-        grid = Grid(given(c), top, float(problem.c_i.max()), bool(np.any(c != c[0])), bits, np.inf)
-        work = Work.of(n, k, rows, BELOW, count, self.stop, self._steering)
+        penalty = only_read(np.array(problem.penalty[self.alive], dtype=float))
+        alive = AliveAtoms(only_read(np.zeros(1, dtype=np.int64)), penalty, most)
+        top, bits = only_read(get_loss(problem.loss).top(problem.c_i)), finest(problem.data.n_samples)
+        grid = DualGrid(only_read(c), top, float(problem.c_i.max()), bool(np.any(c != c[0])), bits, np.inf)
+        work = ExplorationScratch.of(n, k, rows, BELOW, count, self.stop, self._steering)
         places = 3 * m - 2 + (6 * k + PLACES_PER_NODE if rows else 0)
-        pieces = Piece.of(count, m, k, rows, places, m * (8 * n + n // 4 + 4))
-        return alive, grid, sides, np.empty(count, LIMITS), pieces, work._replace(memory=given(memory))
+        pieces = ExploredPiece.of(count, m, k, rows, places, m * (8 * n + n // 4 + 4))
+        return alive, grid, sides, np.empty(count, LIMITS), pieces, work._replace(memory=only_read(memory))
 
     def kernels(self, sides: RowSides) -> list[Step]:
         """What it calls, not compiled yet."""

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.inner import minimax
-from mipfs.inner.restricted import Pool, Solution
+from mipfs.inner.restricted import RestrictedSolution, SelectionPool
 from mipfs.measures import Violated
 from mipfs.plumbing.arrays import Array, Arrays, Integers
 from mipfs.problem import Problem
 from mipfs.settings import LayerSettings
-from mipfs.svm.bundle import Best, ask
-from mipfs.svm.labellings import Combination, Labellings, combined, combined_arrays
+from mipfs.svm.bundle import BestPoint, ask
+from mipfs.svm.labellings import Labellings, LabellingsDual, combine_dual, combined_arrays
 
 NEGLIGIBLE_SHARE = 1e-9
 """Share of C below which the interior-point method's α_k is what it leaves of a zero."""
@@ -45,9 +45,9 @@ class Bundle:
         self.problem, self.measure, self.settings = problem, problem.measured, settings
         self.labellings = Labellings(problem.data, self.measure)
         self.labellings.add(self.measure.violated(np.zeros(self.measure.n)))
-        self.dual: Combination = self.labellings.combine(np.array([problem.C]), problem.C)
+        self.dual: LabellingsDual = self.labellings.combine(np.array([problem.C]), problem.C)
         # a point of the primal: the weights of the pool or of the atoms, and x in one vector
-        self.best: Best[tuple[Array, Array]] = Best((np.empty(0), np.empty(0)))
+        self.best: BestPoint[tuple[Array, Array]] = BestPoint((np.empty(0), np.empty(0)))
         self.masters = 0
 
     def kept(self) -> Callable[[], Arrays]:
@@ -71,16 +71,16 @@ class Bundle:
             It is of other samples.
         """
         self.labellings.take_up(kept)
-        dual = combined("last_dual", kept, self.measure)
+        dual = combine_dual("last_dual", kept, self.measure)
         assert dual is not None
         self.dual = dual
         upper, asked, self.masters = kept["layer_numbers"][0], *map(int, kept["layer_numbers"][1:].tolist())
         weights, x = (np.array(kept[f"layer_{name}"], dtype=float) for name in ("weights", "x"))
         if np.isnan(upper) or any(part.ndim != 1 or not np.isfinite(part).all() for part in (weights, x)):
             raise ValueError("the best point is none")
-        self.best = Best((weights, x), float(upper), asked)
+        self.best = BestPoint((weights, x), float(upper), asked)
 
-    def counters(self, pool: Pool) -> dict[str, int]:
+    def counters(self, pool: SelectionPool) -> dict[str, int]:
         """Selections, labellings that are kept, oracle calls and solves of (16) so far."""
         labellings = len(self.labellings)
         oracles = self.best.asked
@@ -95,7 +95,7 @@ class Bundle:
         )
 
 
-class Inner(Bundle):
+class BundleMethod(Bundle):
     """Algorithm 1: the problem over a pool of selections, by a bundle of labellings that is kept.
 
     Parameters
@@ -109,7 +109,7 @@ class Inner(Bundle):
         self._solve = minimax.solve
         self._entries: list[tuple[Integers, Array]] = []
 
-    def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
+    def solve(self, pool: SelectionPool, tol: float, must_stop: Callable[[], bool]) -> RestrictedSolution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""
         labellings = self.labellings
         C = self.problem.C
@@ -120,7 +120,8 @@ class Inner(Bundle):
             labellings.drop(self.settings.pool_drop_after, self.settings.pool_drop_above // 2)
         for _ in range(self.settings.pool_rounds):
             blocks = columns.blocks(labellings)
-            found = self._solve(blocks, labellings.losses, columns.costs, C)  # Step 1
+            # Step 1 of the algorithm.
+            found = self._solve(blocks, labellings.losses, columns.costs, C)
             self.masters += 1
             if found is None:
                 break
@@ -133,28 +134,31 @@ class Inner(Bundle):
             if proven > lower:
                 lower = proven
                 alpha = given
-            x = polished(blocks, labellings.losses, mu, given, C)
-            if not self._ask(columns, mu, x, lower + tol) or must_stop():  # Step 2
+            x = polish_dual(blocks, labellings.losses, mu, given, C)
+            # Step 2 of the algorithm.
+            if not self._ask(columns, mu, x, lower + tol) or must_stop():
                 break
         if lower > -math.inf:
             self.dual = labellings.combine(np.append(alpha, np.zeros(len(labellings) - alpha.size)), C)
         mu, x = self.best.point
-        return Solution(self.best.upper, self.measure.y * self.dual.v, mu, columns.ids, columns.scale * x, 0.0)
+        return RestrictedSolution(
+            self.best.upper, self.measure.y * self.dual.v, mu, columns.ids, columns.scale * x, 0.0
+        )
 
-    def _extend(self, pool: Pool) -> Columns:
+    def _extend(self, pool: SelectionPool) -> PoolColumns:
         """Take in the selections that are new: their columns, and zeros in the best point."""
         problem = self.problem
         for atoms, sigma in pool.members[len(self._entries) :]:
             columns = problem.atoms.columns(atoms)
             self._entries.append((columns.ids, np.sqrt(sigma[columns.atom]) * columns.scale))
         costs = np.array([float(problem.penalty[atoms] @ sigma) for atoms, sigma in pool.members])
-        made = Columns(problem, self._entries, costs)
+        made = PoolColumns(problem, self._entries, costs)
         if not self.best.point[0].size:
             self.best.point = np.full(len(pool), 1.0 / len(pool)), np.empty(0)
         self.widen(len(pool), made.ids.size)
         return made
 
-    def _ask(self, columns: Columns, mu: Array, x: Array, goal: float) -> bool:
+    def _ask(self, columns: PoolColumns, mu: Array, x: Array, goal: float) -> bool:
         """Ask for the labelling that is most violated between the best point and (μ, x), or else at (μ, x).
 
         Returns
@@ -173,7 +177,7 @@ class Inner(Bundle):
         return ask(self.best, at, self.labellings, is_closed=lambda: self.best.upper <= goal)
 
 
-def polished(blocks: list[Array], losses: Array, mu: Array, alpha: Array, C: float) -> Array:
+def polish_dual(blocks: list[Array], losses: Array, mu: Array, alpha: Array, C: float) -> Array:
     """x_t = μ_t A_t α for the α that is best for this μ, found by an active set from the given one.
 
     An interior-point α is right in its value; what is linear in its error, such as w, is not.
@@ -188,7 +192,7 @@ def polished(blocks: list[Array], losses: Array, mu: Array, alpha: Array, C: flo
     return np.concatenate([m * C * (A_t @ beta[1:]) for m, A_t in zip(mu, blocks, strict=True)])
 
 
-class Columns:
+class PoolColumns:
     """The columns of a pool's selections, one selection after the other.
 
     Parameters

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.inner.reduced_system import Design, Factor, Polytope, ReducedSystem
+from mipfs.inner.reduced_system import CholeskyFactor, ReducedSystem, RowPolytope, ScaledDesign
 from mipfs.losses.terms import Terms, to_boundary
 from mipfs.plumbing.arrays import Array, Integers, mask_of
 from mipfs.regularisers.base import Regulariser
@@ -37,7 +37,7 @@ LEAST_CURVATURE = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class InteriorIterate:
     """An iterate: weights (k,), intercept, x = (σ, e) (m,), α (n,) inside its box, multipliers (r,) of the rows A."""
 
     w: Array
@@ -61,7 +61,7 @@ class Residuals:
 
 
 @dataclass(frozen=True, eq=False)
-class Second:
+class SecondOrderTerms:
     """Terms of second order: of the products with z, v and τ, of w = σt, and of the rows of x."""
 
     z: Array
@@ -104,13 +104,13 @@ class InteriorPoint(ReducedSystem):
 
     def __init__(
         self,
-        Z: Design,
+        Z: ScaledDesign,
         y: Array,
         loss: Terms,
         bias: bool,
         atom: Integers,
         penalty: Array,
-        polytope: Polytope,
+        polytope: RowPolytope,
         *,
         regulariser: Regulariser,
         share: Array | None = None,
@@ -129,7 +129,8 @@ class InteriorPoint(ReducedSystem):
         n, k = Z.shape
         m = penalty.size
         self.single = self.atom.size == np.unique(self.atom).size
-        self.dual_form = n < k  # solve the smaller system
+        # The smaller of both systems is solved.
+        self.dual_form = n < k
         low, high = polytope.low, polytope.high
         self.has_low, self.has_high = np.isfinite(low), np.isfinite(high)
         self.below, self.above = np.where(self.has_low, low, 0.0), np.where(self.has_high, high, 0.0)
@@ -202,17 +203,18 @@ class InteriorPoint(ReducedSystem):
         self.loss.lift(mu)
 
     @property
-    def point(self) -> Point:
+    def point(self) -> InteriorIterate:
         """The current iterate."""
-        return Point(self.w, self.b, self.x, self.loss.alpha, self.tau, self.steps)
+        return InteriorIterate(self.w, self.b, self.x, self.loss.alpha, self.tau, self.steps)
 
     def step(self) -> bool:
         """One predictor and corrector; False when the numbers allow no more."""
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # numbers that are none end the iteration
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            # Numbers that are none end the iteration.
             return self._step()
 
     def _step(self) -> bool:
-        left = self._linearised()
+        left = self._linearise()
         if left is None:
             return False
         # Predictor: towards products of zero; how far it gets says how much the corrector centres.
@@ -226,7 +228,7 @@ class InteriorPoint(ReducedSystem):
         bent[self.free] = reach * d_omega * first.x[self.atom] * slope
         curved += np.bincount(self.atom, 0.5 * reach * np.square(d_omega) * slope, minlength=self.x.size)
         # Mehrotra's second-order terms, times how far the predictor may go.
-        second = Second(
+        second = SecondOrderTerms(
             reach * first.z * first.x, -reach * first.v * first.x, reach * first.tau * first.r, bent, curved
         )
         last = self._direction(left, center * self.mu, second)
@@ -244,7 +246,7 @@ class InteriorPoint(ReducedSystem):
         self.steps += 1
         return reach > 1e-9 and self.steps < self.settings.steps
 
-    def _linearised(self) -> Residuals | None:
+    def _linearise(self) -> Residuals | None:
         """Factor the system at the point; what its equations lack there, or None where it cannot be factored."""
         loss = self.loss
         polytope = self.polytope
@@ -280,14 +282,14 @@ class InteriorPoint(ReducedSystem):
         S[np.diag_indices_from(S)] += theta
         self.D = D
         self.S = S
-        self.rows = Factor.of(S.copy()) if len(S) else None
+        self.rows = CholeskyFactor.of(S.copy()) if len(S) else None
         if (len(S) and self.rows is None) or not self._factor(D, S, self.kappa):
             return None
         rs = self.penalty - worth - self.z + self.v + A.T @ self.tau
         rr = polytope.u - A @ self.x - self.r
         return Residuals(gap_low, gap_high, self.Z.pull(loss.alpha), sigma * t - self.w, rs, rr)
 
-    def _direction(self, left: Residuals, target: float, second: Second | None) -> Direction:
+    def _direction(self, left: Residuals, target: float, second: SecondOrderTerms | None) -> Direction:
         """Where the products go to `target`; `second`: what the step of the predictor bends."""
         low = self.has_low
         high = self.has_high
@@ -340,7 +342,7 @@ class InteriorPoint(ReducedSystem):
         return min(1.0, self.settings.boundary * min(self.loss.longest(), *(to_boundary(a, b) for a, b in pairs)))
 
 
-def iterate(method: InteriorPoint, look: Callable[[Point], bool]) -> Point:
+def iterate(method: InteriorPoint, look: Callable[[InteriorIterate], bool]) -> InteriorIterate:
     """Iterate until `look` at a point says that it is enough."""
     while not look(method.point) and method.step():
         pass

@@ -16,7 +16,7 @@ import numpy as np
 
 from mipfs.inner.designs import Interrupted, Sparse
 from mipfs.inner.interior import InteriorPoint
-from mipfs.inner.reduced_system import Factor
+from mipfs.inner.reduced_system import CholeskyFactor
 from mipfs.plumbing.arrays import Array
 from mipfs.settings import InteriorSettings
 
@@ -76,16 +76,19 @@ class IterativeInteriorPoint(InteriorPoint):
         M[np.arange(size), np.arange(size)] += self.E[core]
         if border:
             M[size, :size], M[size, size] = self.ZA.pull(self.D_hat * self.y), self.D_hat.sum()
-        self.T: Factor | None = None
+        self.T: CholeskyFactor | None = None
         if len(S) and k:
             self.BG = self._apply_inverse0(self.G)
-            self.T, inner = Factor.of(S + self.G.T @ self.BG), Factor.of(S + self.G.T @ (self.G * outside[:, None]))
+            self.T, inner = (
+                CholeskyFactor.of(S + self.G.T @ self.BG),
+                CholeskyFactor.of(S + self.G.T @ (self.G * outside[:, None])),
+            )
             if self.T is None or inner is None:
                 return False
             M[:size, :size] += self.G[core] @ inner.solve(self.G[core].T)
         return size + border == 0 or self._factor_of(M)
 
-    def _preconditioned(self, r: Array) -> tuple[Array, float]:
+    def _precondition(self, r: Array) -> tuple[Array, float]:
         """P⁻¹ r, and the multiple of y that it takes off r."""
         u = self.D_hat * r
         size = self.core.size
@@ -102,7 +105,7 @@ class IterativeInteriorPoint(InteriorPoint):
             shift = shift + db * self.y
         return u - self.D_hat * shift, db
 
-    def _applied(self, v: Array) -> Array:
+    def _apply(self, v: Array) -> Array:
         """Kv (n,), of v (n,)."""
         return v / self.D + self.Z.times(self._apply_inverse(self.Z.pull(v)))
 
@@ -117,13 +120,13 @@ class IterativeInteriorPoint(InteriorPoint):
         r = gamma - Z.times(base)
         if self.bias:
             d_alpha = -rb / float(self.D_hat.sum()) * (self.D_hat * y)
-            r = r - self._applied(d_alpha)
+            r = r - self._apply(d_alpha)
         enough = max(settings.finest, min(settings.roughest, settings.residual * self.mu))
         first = 0.0
         last = 1.0
         p = np.zeros(y.size)
         for turn in range(settings.products):
-            z, shift = self._preconditioned(r)
+            z, shift = self._precondition(r)
             r = r - shift * y
             db = db + shift
             size = float(r @ z)
@@ -132,7 +135,7 @@ class IterativeInteriorPoint(InteriorPoint):
                 break
             p = z + (size / last if turn else 0.0) * p
             last = size
-            q = self._applied(p)
+            q = self._apply(p)
             curvature = float(p @ q)
             if not curvature > 0.0:
                 break

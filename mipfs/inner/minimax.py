@@ -38,7 +38,8 @@ def solve(blocks: Sequence[Array], losses: Array, costs: Array, C: float) -> tup
     right = [np.append(np.zeros(K), 1.0)]
     sizes = []
     for A_t, cost in zip(blocks, costs / C, strict=True):
-        R = A_t if A_t.shape[0] <= K else np.asarray(np.linalg.qr(A_t, mode="r"))  # ‖A_t β‖ = ‖R β‖
+        # ‖A_t β‖ = ‖R β‖.
+        R = A_t if A_t.shape[0] <= K else np.asarray(np.linalg.qr(A_t, mode="r"))
         cone = np.zeros((R.shape[0] + 2, K + 1))
         cone[:2, K], cone[2:, :K] = -1.0, -np.sqrt(C) * R
         parts.append(cone)

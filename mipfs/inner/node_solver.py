@@ -15,7 +15,7 @@ from mipfs.compiled import kept
 from mipfs.errors import UsageError
 from mipfs.inner.boolean_node import States
 from mipfs.inner.rows_node import RowsRelaxation
-from mipfs.inner.unit import Explored, Unit
+from mipfs.inner.unit import NodeUnit, UnitResult
 from mipfs.plumbing.arrays import Integers
 from mipfs.plumbing.locks import ProcessLock
 from mipfs.plumbing.machine import one_blas_thread
@@ -32,7 +32,7 @@ class NodeSolver:
     ----------
     problem : Problem
     alive : (k,) positions of the atoms that no screening has excluded
-    loss : float, as of `Relaxation.coarsen`
+    loss : float, as of `BooleanRelaxation.coarsen`
     rule : str, the module of a branching rule
     nodes, batch : NodeSettings and BatchSettings
     completions : CompletionSettings, optional, where nodes are enumerated
@@ -87,11 +87,12 @@ class NodeSolver:
                 made.coarsen(self.loss)
                 if self.completions is not None:
                     made.of_completions = self.completions
-                    _ = made.completions  # once, for all units
+                    # Once, for all units.
+                    _ = made.completions
                 self._made = made
         return self._made.stopped_by(stop)
 
-    def explore(self, unit: Unit, seconds: float | None, stop: States | None = None) -> Explored:
+    def explore(self, unit: NodeUnit, seconds: float | None, stop: States | None = None) -> UnitResult:
         """Explore from the nodes of a unit; after `seconds` what is left is given up early.
 
         Parameters
@@ -106,7 +107,8 @@ class NodeSolver:
             alarm.daemon = True
             alarm.start()
         try:
-            with one_blas_thread():  # more threads would change bits
+            with one_blas_thread():
+                # More threads would change bits.
                 return self.made(stop).explore_unit(unit)
         finally:
             if alarm is not None:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.inner.boolean_node import Relaxation
+from mipfs.inner.boolean_node import BooleanRelaxation
 from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.kernels.bound import radius_of, sum_error
 from mipfs.plumbing.arrays import Array
-from mipfs.proof.cuts import decoded, dual_value_below
+from mipfs.proof.cuts import decode_dual, dual_value_below
 from mipfs.proof.duals import DualStore
-from mipfs.svm.solver import TakenOff
+from mipfs.svm.solver import ColumnShift
 
 TOGETHER = 1 << 21
 """Numbers of dual vectors that are looked at together."""
@@ -22,21 +22,23 @@ TOGETHER = 1 << 21
 def scores_all(relaxation: RowsRelaxation, duals: DualStore) -> tuple[Array, Array, Array]:
     """Of every dual vector g rounded down (D,), s rounded up (D, k), and what a weight is where σ is 1 (D, k)."""
     kernel = relaxation.kernel
-    if isinstance(kernel, Relaxation):
+    if isinstance(kernel, BooleanRelaxation):
         return _of_columns(kernel, duals)
     each = [relaxation.scores(*duals.get(d)) for d in range(len(duals))]
     scores = np.array([s for _, s in each]).reshape(len(each), relaxation.alive.size)
     return np.array([g for g, _ in each]), scores, np.sqrt(np.maximum(scores, 0.0))
 
 
-def _of_columns(kernel: Relaxation, duals: DualStore) -> tuple[Array, Array, Array]:
-    """g, s and ω of dual vectors over single features, with the bounds on rounding errors of `Relaxation.scores`."""
+def _of_columns(kernel: BooleanRelaxation, duals: DualStore) -> tuple[Array, Array, Array]:
+    """g, s and ω of dual vectors over single features, with the bounds on rounding errors of
+    `BooleanRelaxation.scores`.
+    """
     size, y, c = len(duals), kernel.problem.data.y, kernel.problem.c_i
     g, s, omega = np.empty(size), np.empty((size, kernel.alive.size)), np.empty((size, kernel.alive.size))
     X: Any = kernel._X
     for begin in range(0, size, _step(y.size)):
         own = slice(begin, min(size, begin + _step(y.size)))
-        alpha = np.array([decoded(duals.get(d)) for d in range(own.start, own.stop)])
+        alpha = np.array([decode_dual(duals.get(d)) for d in range(own.start, own.stop)])
         g[own] = [dual_value_below(kernel.loss, one, c) for one in alpha]
         v = alpha * y
         omega[own] = np.asarray(X.T @ v.T, dtype=float).T
@@ -53,9 +55,9 @@ def intercepts(relaxation: RowsRelaxation, w: npt.NDArray[np.float32]) -> Array:
     """Where the intercept of nodes begins (m,) that begin with weights (m, k): in the kernel's columns."""
     kernel, problem = relaxation.kernel, relaxation.problem
     found = np.zeros(w.shape[0])
-    if not (problem.bias and isinstance(kernel, Relaxation)):
+    if not (problem.bias and isinstance(kernel, BooleanRelaxation)):
         return found
-    off, X = TakenOff(problem.data, True)[kernel.alive], kernel._X
+    off, X = ColumnShift(problem.data, True)[kernel.alive], kernel._X
     step = _step(problem.data.n_samples)
     for begin in range(0, found.size, step):
         own = w[begin : begin + step].astype(float)

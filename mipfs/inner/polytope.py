@@ -19,7 +19,7 @@ from mipfs.plumbing.arrays import Array, Integers, Mask
 
 
 @dataclass(frozen=True, eq=False)
-class Polytope:
+class AtomPolytope:
     """{0 ≤ σ ≤ 1, Σσ ≤ M} of G atoms, some of them forced in, and the rows that belong to every atom.
 
     Attributes

@@ -30,7 +30,7 @@ ROUND_OFF_MULTIPLE = 16.0
 
 
 @dataclass(frozen=True, eq=False)
-class Prices:
+class RowPrices:
     """What multipliers of the rows make of the inner minimum.
 
     Attributes
@@ -68,7 +68,7 @@ class Pricing:
         self.selection, self.low, self.high = selection, rows.low, rows.high
         self.ends = rows.extra.box
         self.unbounded = np.flatnonzero(~np.isfinite(self.ends[0]) | ~np.isfinite(self.ends[1]))
-        self.none = Prices(np.zeros(len(rows)), 0.0, np.zeros(p), np.zeros(p))
+        self.none = RowPrices(np.zeros(len(rows)), 0.0, np.zeros(p), np.zeros(p))
         self._lock = Lock()
 
     @cached_property
@@ -91,7 +91,7 @@ class Pricing:
         """|A'| of the extra variables, (e, r)."""
         return abs(self.on_extra)
 
-    def of(self, y: Array) -> Prices | None:
+    def of(self, y: Array) -> RowPrices | None:
         """Prices of multipliers (r,); None where they leave an extra variable without a bound."""
         limit = np.where(y > 0, self.low, self.high)
         y = np.where(np.isfinite(limit) & np.isfinite(y), y, 0.0)
@@ -104,9 +104,9 @@ class Pricing:
         size = float(np.abs(parts).sum()) + of_extra[1]
         constant = rounded_down(float(parts.sum()) + of_extra[0], size, y.size + self.ends[0].size)
         gamma = 1.01 * (y.size + 4) * U
-        return Prices(y, constant, self.on_atoms @ y, gamma * (self.sizes @ np.abs(y)))
+        return RowPrices(y, constant, self.on_atoms @ y, gamma * (self.sizes @ np.abs(y)))
 
-    def mended(self, y: Array) -> Prices | None:
+    def mend(self, y: Array) -> RowPrices | None:
         """Prices of y, moved as little as needed to bound the extra variables; None where that does not do it."""
         largest = float(np.abs(y).max(initial=0.0))
         if self.unbounded.size and largest > 0.0:
@@ -117,11 +117,12 @@ class Pricing:
             may = y != 0.0
             # The least change at which what the rows leave on variables without an end is zero.
             part = part[np.ix_(must, may)]
-            for _ in range(2):  # the second takes off the rounding of the first
+            for _ in range(2):
+                # The second takes off the rounding of the first.
                 y[may] -= np.linalg.lstsq(part, part @ y[may], rcond=None)[0]
         return self.of(y)
 
-    def choices(self, y: Array, cost: Array, low: Array, high: Array) -> Iterator[Prices]:
+    def choices(self, y: Array, cost: Array, low: Array, high: Array) -> Iterator[RowPrices]:
         """Prices near y (r,), those of an LP where they need it, and none at all, which always hold.
 
         Parameters
@@ -129,10 +130,10 @@ class Pricing:
         cost : (count,) of the inner minimum
         low, high : (count,) ends of σ
         """
-        found = self.mended(y), self.by_lp(cost, low, high)[0] if self.unbounded.size else None
+        found = self.mend(y), self.by_lp(cost, low, high)[0] if self.unbounded.size else None
         yield from (prices for prices in (*found, self.none) if prices is not None)
 
-    def by_lp(self, cost: Array, low: Array, high: Array) -> tuple[Prices | None, Multipliers | None]:
+    def by_lp(self, cost: Array, low: Array, high: Array) -> tuple[RowPrices | None, Multipliers | None]:
         """The LP min cost'σ over the rows' polytope with σ in [low, high], by HiGHS.
 
         It begins anew: of several optimal multipliers a warm start finds those near what was asked before, by whichever
@@ -157,7 +158,7 @@ class Pricing:
             if solution.status != "optimal":
                 return None, None
             y = self._model.multipliers()[int(self.selection.M is not None) :]
-        return self.mended(scale * y), None
+        return self.mend(scale * y), None
 
     @cached_property
     def _model(self) -> SelectionModel:

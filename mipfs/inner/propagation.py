@@ -16,7 +16,7 @@ from scipy import sparse
 
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
 from mipfs.kernels.structures import RowSides
-from mipfs.plumbing.arrays import Array, Integers, changed, scattered
+from mipfs.plumbing.arrays import Array, Integers, replace_at, scatter
 from mipfs.selection.selection import Selection
 
 States = npt.NDArray[np.int8]
@@ -27,7 +27,7 @@ round-off."""
 
 
 @dataclass(frozen=True, eq=False)
-class Fixed:
+class PropagatedFixings:
     """What propagation found.
 
     Attributes
@@ -77,16 +77,16 @@ class Propagation:
             np.concatenate([most, -least]),
         )  # fmt: skip
 
-    def __call__(self, states: States) -> Fixed:
+    def __call__(self, states: States) -> PropagatedFixings:
         """Fix what the rows fix in a node."""
         after = states.copy()
         if self.count == 0:
-            return Fixed(after, np.empty(0, dtype=np.int64), [], None)
+            return PropagatedFixings(after, np.empty(0, dtype=np.int64), [], None)
         atoms = np.empty(states.size, dtype=np.int64)
         causes = np.empty(states.size, dtype=np.int64)
         found, broken = propagate(self.sides, self.M, after, atoms, causes)
         rays = [self.cause(side) for side in causes[:found].tolist()]
-        return Fixed(after, atoms[:found].copy(), rays, None if broken < 0 else self.cause(broken))
+        return PropagatedFixings(after, atoms[:found].copy(), rays, None if broken < 0 else self.cause(broken))
 
     def dive(self, order: Integers) -> States | None:
         """A selection that satisfies every row, atom by atom, in where the rows allow it; None where they break.
@@ -115,7 +115,7 @@ class Propagation:
     def _either(self, states: States, j: int, values: tuple[int, int]) -> States | None:
         """The first of two values of an atom that breaks no row, with what follows; None when both do."""
         for value in values if states[j] == FREE else ():
-            tried = changed(states, j, value)
+            tried = replace_at(states, j, value)
             after = self(tried)
             if after.broken is None:
                 return after.states
@@ -123,7 +123,7 @@ class Propagation:
 
     def ray(self, cause: tuple[int, float]) -> Array:
         """The multipliers (r,) of a row and its side."""
-        return scattered(self.count, cause[0], cause[1])
+        return scatter(self.count, cause[0], cause[1])
 
     def cause(self, side: int) -> tuple[int, float]:
         """The row of one of the sides, and the sign of its multiplier."""

@@ -22,14 +22,14 @@ import numpy.typing as npt
 from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError
 from mipfs.inner.alike import alike
-from mipfs.inner.face_layer import Face
-from mipfs.inner.restricted import Pool, Solution, feasible
+from mipfs.inner.face_layer import FacePool
+from mipfs.inner.restricted import RestrictedSolution, SelectionPool, feasible
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Arrays, Integers
 from mipfs.problem import Problem
 from mipfs.settings import ProximalSettings
 from mipfs.svm.projection import project
-from mipfs.svm.solver import TakenOff, kernel_columns
+from mipfs.svm.solver import ColumnShift, kernel_columns
 
 MIXTURE = -1.0
 """In place of M in the kernel: the groups are selections, of which one is mixed."""
@@ -58,7 +58,7 @@ class Proximal:
         self._loss = get_loss(problem.loss)
         self._alike = alike(problem, np.empty(0, dtype=np.int64))
         self._y, self._c = problem.data.y, problem.c_i
-        self._off: TakenOff | None = None
+        self._off: ColumnShift | None = None
         self._columns: Integers = np.empty(0, dtype=np.int64)
         self._held: Any = None
         self._shift = np.empty(0)
@@ -70,10 +70,10 @@ class Proximal:
         self._pointer = np.zeros(1, dtype=np.int64)
         self._taken: list[int] = []
 
-    def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
+    def solve(self, pool: SelectionPool, tol: float, must_stop: Callable[[], bool]) -> RestrictedSolution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""
-        from mipfs.kernels.proximal import Groups, Iterates, Smooth, accelerated
-        from mipfs.kernels.structures import given
+        from mipfs.kernels.proximal import Iterates, Smooth, WeightGroups, run_accelerated
+        from mipfs.kernels.structures import only_read
 
         problem = self.problem
         self._extend(pool)
@@ -84,13 +84,13 @@ class Proximal:
         state = np.array([self._step, 0.0, 0.0, math.inf, 1.0])
         old = self._x.copy()
         kept = np.empty((2, n))
-        loss = Smooth(self._held, self._y, given(self._c), self._loss.kernels.made, problem.bias, self._unit)
-        groups = Groups(self._pointer, places, self._scale, self._room())
+        loss = Smooth(self._held, self._y, only_read(self._c), self._loss.kernels.made, problem.bias, self._unit)
+        groups = WeightGroups(self._pointer, places, self._scale, self._room())
         at = Iterates(self._x, old, kept, state, alpha)
         change = -1.0 if self._change is None else self._change
         for _ in range(self.settings.slices):
             state[1] = 0.0
-            accelerated(loss, groups, at, 1e-15, change, self.settings.steps)
+            run_accelerated(loss, groups, at, 1e-15, change, self.settings.steps)
             dual, exact = self._dual(alpha, places)
             closed = self._change is None and state[3] - dual <= tol
             if closed or state[1] == 1.0 or must_stop():
@@ -104,14 +104,14 @@ class Proximal:
         b = float(self._unit * self._x[-1] + self._shift[places] @ w) if problem.bias else 0.0
         if self._alike is not None:
             exact = feasible(problem, self._alike.spread(exact, problem.c_i), in_place=True)
-        return Solution(float(state[3]), exact, mu, self._ids, w, b)
+        return RestrictedSolution(float(state[3]), exact, mu, self._ids, w, b)
 
     def kept(self) -> Callable[[], Arrays]:
         """What makes arrays of the point, the step length, and how many groups there were at every solve."""
         x, numbers, taken = self._x, np.array([self._unit, self._step]), tuple(self._taken)
         return lambda: {"point": x, "point_numbers": numbers, "point_taken": np.array(taken, dtype=np.int64)}
 
-    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], pool: Pool) -> None:
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], pool: SelectionPool) -> None:
         """Go on from what `kept` made: columns and kinds of samples are made again, in the order of the time."""
         (unit, step), taken = kept["point_numbers"].tolist(), kept["point_taken"]
         x = np.array(kept["point"], dtype=float)
@@ -126,12 +126,13 @@ class Proximal:
         if x.shape != (self._pointer[-1] + 1,):
             raise ValueError("the point of the proximal gradient is over other columns")
         self._ids, self._scale = ids[: self._pointer[-1]], factors[: self._pointer[-1]]
-        for count in self._pointer[taken].tolist():  # what is alike is told apart by the columns in turn
+        for count in self._pointer[taken].tolist():
+            # What is alike is told apart by the columns in turn.
             held = np.unique(self._ids[:count])
             if self._alike is not None and not self._alike.take(held):
                 self._alike = None
         self._columns = np.unique(self._ids)
-        self._held, self._shift = self._gathered(self._columns)
+        self._held, self._shift = self._gather(self._columns)
         self._x, self._unit, self._step, self._taken = x, unit, step, taken.tolist()
 
     def _room(self) -> float:
@@ -147,7 +148,7 @@ class Proximal:
         """The largest σ's'σ by the scores (t,) of the groups."""
         return float(squares.max())
 
-    def _fresh(self, pool: Pool) -> tuple[Integers, Array, Integers]:
+    def _fresh(self, pool: SelectionPool) -> tuple[Integers, Array, Integers]:
         """Of the groups that are new: columns (k,), factors (k,), sizes (t,)."""
         columns = []
         factors = []
@@ -160,7 +161,7 @@ class Proximal:
         none = np.empty(0, dtype=np.int64)
         return np.concatenate([none, *columns]), np.concatenate([none, *factors]), np.array(sizes, dtype=np.int64)
 
-    def _extend(self, pool: Pool) -> None:
+    def _extend(self, pool: SelectionPool) -> None:
         """Take in the groups that are new: their columns, and zero weights for them."""
         ids, factors, sizes = self._fresh(pool)
         self._ids = np.concatenate([self._ids, ids])
@@ -170,7 +171,7 @@ class Proximal:
         held = np.union1d(self._columns, ids)
         if self._held is None or held.size > self._columns.size:
             self._columns = held
-            self._held, self._shift = self._gathered(held)
+            self._held, self._shift = self._gather(held)
         b = self._unit * self._x[-1]
         self._unit = _largest_spread(self._held, self._c)
         self._x = np.concatenate([self._x[:-1], np.zeros(ids.size), [b / self._unit]])
@@ -188,7 +189,8 @@ class Proximal:
         pulled = np.empty(self._columns.size)
         pull(self._held, near, pulled)
         level = self._level(_sums(np.square(self._scale * pulled[places]), self._pointer))
-        if not self._loss.has_top:  # else the box is in the way of a multiple
+        # With an upper end the box is in the way of a multiple.
+        if not self._loss.has_top:
             factor = self._loss.best_multiple(near, c, level)
             if factor is not None:
                 near = factor * near
@@ -197,7 +199,7 @@ class Proximal:
         exact = np.ldexp(whole.astype(float), -q)
         return self._loss.dual_value(exact, c) - 0.5 * level, exact
 
-    def _gathered(self, held: Integers) -> tuple[Any, Array]:
+    def _gather(self, held: Integers) -> tuple[Any, Array]:
         """The columns `held` as the kernels take them, of one sample of every kind where many are alike."""
         problem = self.problem
         merged = self._alike
@@ -209,14 +211,14 @@ class Proximal:
                 self._off = _weighted_means(problem.data, self._c, problem.bias)
             return kernel_columns(problem.data, held, self._off, problem.bias)
         data = merged.instance(problem.data.sample_weight)
-        self._c = merged.summed(problem.c_i)
+        self._c = merged.sum_weights(problem.c_i)
         self._y = data.y
         off = _weighted_means(data, self._c, problem.bias)
         return kernel_columns(data, np.arange(held.size), off, problem.bias)
 
 
 class FaceProximal(Proximal):
-    """The proximal gradient over a `Face`, where S is a cardinality row alone; μ of the solution is σ of its atoms.
+    """The proximal gradient over a `FacePool`, where S is a cardinality row alone; μ of the solution is σ of its atoms.
 
     Parameters
     ----------
@@ -236,16 +238,16 @@ class FaceProximal(Proximal):
         room = min(int(self._room()), squares.size)
         return float(np.partition(squares, squares.size - room)[squares.size - room :].sum())
 
-    def _fresh(self, pool: Pool) -> tuple[Integers, Array, Integers]:
-        assert isinstance(pool, Face)
+    def _fresh(self, pool: SelectionPool) -> tuple[Integers, Array, Integers]:
+        assert isinstance(pool, FacePool)
         atoms = pool.atoms[self._pointer.size - 1 :]
         found = self.problem.atoms.columns(atoms)
         return found.ids, found.scale, np.bincount(found.atom, minlength=atoms.size)
 
 
-def _weighted_means(data: Instance, c: Array, bias: bool) -> TakenOff:
+def _weighted_means(data: Instance, c: Array, bias: bool) -> ColumnShift:
     """The means by the weights: a sample of weight two counts as two samples do."""
-    return TakenOff(data, bias, c / c.sum() if bias else None)
+    return ColumnShift(data, bias, c / c.sum() if bias else None)
 
 
 def _largest_spread(columns: Any, c: Array) -> float:

@@ -19,7 +19,7 @@ from scipy.linalg.lapack import dpotrs
 
 from mipfs.kernels.gram import scale_lower
 from mipfs.losses.terms import Terms
-from mipfs.plumbing.arrays import Array, Integers, scattered
+from mipfs.plumbing.arrays import Array, Integers, scatter
 
 LEAST_LIFT = 1e-15
 """Relative lift of the diagonal before it is factored, multiplied by a hundred where the factor fails."""
@@ -27,7 +27,7 @@ MOST_REFINEMENTS, EXACT_RESIDUAL = 2, 1e-10
 """Refinements of a direction at most, and the relative residual that needs none."""
 
 
-class Design(Protocol):
+class ScaledDesign(Protocol):
     """The columns Z = y∘x, scaled, of the features in play."""
 
     @property
@@ -48,7 +48,7 @@ class Design(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Polytope:
+class RowPolytope:
     """0 ≤ x ≤ 1 on σ, ends of their own on the extra variables, and rows A x ≤ u or A x = u.
 
     Attributes
@@ -64,23 +64,23 @@ class Polytope:
     high: Array
 
 
-def cardinality(count: int, room: int | None) -> Polytope:
+def cardinality(count: int, room: int | None) -> RowPolytope:
     """0 ≤ σ ≤ 1 with Σσ ≤ room where that says anything."""
     rows = int(room is not None and room < count)
     A = np.ones((rows, count))
     u = np.full(rows, float(room or 0))
-    return Polytope(A, u, np.zeros(rows, bool), np.zeros(count), np.ones(count))
+    return RowPolytope(A, u, np.zeros(rows, bool), np.zeros(count), np.ones(count))
 
 
 @dataclass(frozen=True, eq=False)
-class Factor:
+class CholeskyFactor:
     """A Cholesky factor of a matrix whose diagonal was scaled to one, and the scale."""
 
     factor: tuple[Array, bool]
     root: Array
 
     @classmethod
-    def of(cls, M: Array) -> Factor | None:
+    def of(cls, M: Array) -> CholeskyFactor | None:
         """Factor M by its lower triangle, which is overwritten; lifted where it is not positive definite.
 
         None where that does not help.
@@ -114,11 +114,11 @@ class Factor:
 class ReducedSystem:
     """The system of a step and its factor, at the point and with the scalings that the iteration sets."""
 
-    Z: Design
+    Z: ScaledDesign
     y: Array
     loss: Terms
     bias: bool
-    polytope: Polytope
+    polytope: RowPolytope
     free: Integers
     atom: Integers
     single: bool
@@ -130,7 +130,7 @@ class ReducedSystem:
     q: Array
     zeta: Array
     kappa: Array
-    rows: Factor | None
+    rows: CholeskyFactor | None
 
     def _rows_solve(self, right: Array) -> Array:
         """S⁻¹ right, right (r,) or (r, k); without rows `right` itself."""
@@ -146,7 +146,7 @@ class ReducedSystem:
         self.E = 1.0 / kappa
         per = self.zeta[atom]
         own = kappa[self.free]
-        scaled = scattered((k, len(S)), self.free, (h / q[atom])[:, None] * A.T[atom])
+        scaled = scatter((k, len(S)), self.free, (h / q[atom])[:, None] * A.T[atom])
         self.G = scaled
         if self.single:
             # One column to a σ: 1/κ − h²/q = ζ/(κq), for q = t²/κ + ζ and h = −t/κ.
@@ -175,7 +175,7 @@ class ReducedSystem:
     def _factor_dual(self, D: Array, S: Array) -> bool:
         n = self.y.size
         border = int(self.bias)
-        self.T: Factor | None = None
+        self.T: CholeskyFactor | None = None
         inverse = self._inverse_columns()
         M = self.Z.outer(inverse[0])
         if inverse[1] is not None:
@@ -183,7 +183,7 @@ class ReducedSystem:
         if len(S):
             # The rows' part of B leaves by Woodbury: T = S + G'B0⁻¹G.
             self.BG = self._apply_inverse0(self.G)
-            self.T = Factor.of(S + self.G.T @ self.BG)
+            self.T = CholeskyFactor.of(S + self.G.T @ self.BG)
             if self.T is None:
                 return False
             ZB = np.column_stack([self.Z.times(self.BG[:, r]) for r in range(len(S))])
@@ -197,7 +197,7 @@ class ReducedSystem:
         return done
 
     def _factor_of(self, M: Array) -> bool:
-        factored = Factor.of(M)
+        factored = CholeskyFactor.of(M)
         if factored is not None:
             self._factored = factored
         return factored is not None

@@ -14,19 +14,19 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from mipfs.inner.barrier import Dual, descend
+from mipfs.inner.barrier import BarrierDual, descend
 from mipfs.inner.designs import Dense, Interrupted
-from mipfs.inner.interior import InteriorPoint, Point, iterate
+from mipfs.inner.interior import InteriorIterate, InteriorPoint, iterate
 from mipfs.inner.reduced_system import cardinality
-from mipfs.inner.watch import balanced
-from mipfs.kernels.boxed import Boxed, Pace, boxed
-from mipfs.kernels.structures import given
+from mipfs.inner.watch import balance_classes
+from mipfs.kernels.boxed import BoxedPace, BoxedProgram, minimise_boxed
+from mipfs.kernels.structures import only_read
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.regularisers.base import Regulariser
 from mipfs.regularisers.box import Box
-from mipfs.svm.solver import SVM, WARM_RHO_SHARE, TakenOff, kernel_rows
+from mipfs.svm.solver import SVM, WARM_RHO_SHARE, ColumnShift, kernel_rows
 
 PATIENCE = 60
 """Steps of an interior point, which takes 10 to 30, before it is taken to circle."""
@@ -39,7 +39,7 @@ NEARER = 0.3
 
 
 class RegularisedSolver:
-    """The SVM on any columns, as `mipfs.svm.solver.Solver` is for the ridge.
+    """The SVM on any columns, as `mipfs.svm.solver.SvmSolver` is for the ridge.
 
     Parameters
     ----------
@@ -52,9 +52,10 @@ class RegularisedSolver:
         self.size = float(problem.c_i.max())
         self.c = problem.c_i / self.size
         self.y = np.ascontiguousarray(problem.data.y, dtype=float)
-        self._off = TakenOff(problem.data, problem.bias)
+        self._off = ColumnShift(problem.data, problem.bias)
         self.must_stop: Callable[[], bool] = bool  # never
-        self.enough = np.inf  # a dual value from which on the caller asks for no more
+        # From this dual value on the caller asks for no more.
+        self.enough = np.inf
 
     def solve(
         self,
@@ -70,7 +71,8 @@ class RegularisedSolver:
         """
         data = self.problem.data
         ids = np.asarray(ids, dtype=np.int64)
-        if ids.size == 0:  # nothing that a regulariser is about
+        # There is nothing that a regulariser is about.
+        if ids.size == 0:
             svm: SVM = self.loss.Solver(data, self.problem.c_i, self.problem.bias).solve(ids, tol=tol)
             return svm
         share = np.ones(ids.size) if sigma is None else sigma
@@ -80,7 +82,7 @@ class RegularisedSolver:
         away = self._off[ids]
         Z = np.asfortranarray((data.block(ids).dense(away)) * (np.sqrt(self.size) * self.y[:, None]))
         regulariser = self.problem.regulariser.at(ids).scaled(self.size)
-        seen = Seen(self, Dense(Z, self.must_stop), regulariser, share, NEARER * tol)
+        seen = BestIterates(self, Dense(Z, self.must_stop), regulariser, share, NEARER * tol)
         method = InteriorPoint(
             seen.Z, self.y, self.loss.terms_at(self.c), self.problem.bias, np.full(ids.size, -1),
             np.zeros(0), cardinality(0, None), regulariser=regulariser, share=share,
@@ -89,8 +91,8 @@ class RegularisedSolver:
             iterate(method, lambda point: seen(point) or point.steps >= PATIENCE)
         steps = method.steps
         if not seen.met and not seen.is_enough:
-            steps += self._descended(seen)
-        return self._recomputed(seen, np.sqrt(self.size), data.center[ids] - away, steps)
+            steps += self._descend(seen)
+        return self._recompute(seen, np.sqrt(self.size), data.center[ids] - away, steps)
 
     def _by_newton(
         self, ids: Integers, share: Array, tol: float, start: tuple[Array, float, Array, float] | None
@@ -100,7 +102,8 @@ class RegularisedSolver:
         n, k = problem.data.n_samples, ids.size
         if not isinstance(problem.regulariser, Box) or kernels is None or k > FEW or n * k > MOST_ROWS:
             return None
-        root = np.sqrt(self.size * share)  # the columns are √σ∘x, so that ½‖u‖² is ½ Σ w_j²/σ_j
+        # The columns are √σ∘x, so that ½‖u‖² is ½ Σ w_j²/σ_j.
+        root = np.sqrt(self.size * share)
         rows, shift = kernel_rows(problem.data, ids, root, self._off, problem.bias, problem.bias)
         A = sparse.csr_array(rows, shape=(n, k + problem.bias)).toarray() if isinstance(rows, tuple) else rows
         low, high = (np.broadcast_to(end, k) * share / root for end in problem.regulariser.at(ids).ends)
@@ -113,13 +116,15 @@ class RegularisedSolver:
             alpha[:] = np.minimum(last / self.size, self.loss.top(self.c))
             state[0] = max(FIRST_RHO, WARM_RHO_SHARE * rho)
         ends = low, high
-        nothing = given(np.zeros((0, k))), given(np.zeros(0)), given(np.zeros(0))
-        posed = Boxed(given(A), given(self.c), given(low), given(high), kernels.made, *nothing, 0.0)
+        nothing = only_read(np.zeros((0, k))), only_read(np.zeros(0)), only_read(np.zeros(0))
+        posed = BoxedProgram(
+            only_read(A), only_read(self.c), only_read(low), only_read(high), kernels.made, *nothing, 0.0
+        )
         for attempt in range(ATTEMPTS):
             until = self.enough / self.size if attempt == 0 else np.inf
-            pace = Pace(max(NEARER * tol * 0.1**attempt, 1e-15), until, STEPS, GROWTH)
+            pace = BoxedPace(max(NEARER * tol * 0.1**attempt, 1e-15), until, STEPS, GROWTH)
             state[1] = 0.0
-            boxed(posed, u, alpha, np.zeros(0), state, pace)
+            minimise_boxed(posed, u, alpha, np.zeros(0), state, pace)
             if not (np.all(np.isfinite(u)) and np.all(np.isfinite(alpha))):
                 return None
             found = self._boxed_svm(A, (u, alpha), ends, state)
@@ -140,20 +145,20 @@ class RegularisedSolver:
         primal = size * (0.5 * float(u[:k] @ u[:k]) + float(self.loss.value(A @ u, self.c)))
         return SVM(u[:k], 0.0, exact, primal, dual, float(state[0]), int(state[2]), q)
 
-    def _descended(self, seen: Seen) -> int:
+    def _descend(self, seen: BestIterates) -> int:
         """Go on by steps that descend, where the interior point's led nowhere; their number."""
         share = self.loss.middle(self.c)
         if self.problem.bias:
-            share = balanced(share, self.y)
-        dual = Dual(seen.Z.Z, self.y, self.c, self.loss, seen.regulariser, seen.share, self.problem.bias)
+            share = balance_classes(share, self.y)
+        dual = BarrierDual(seen.Z.Z, self.y, self.c, self.loss, seen.regulariser, seen.share, self.problem.bias)
         steps = 0
         for alpha, w, b in descend(dual, share):
             steps += 1
-            if seen(Point(w, b, np.zeros(0), alpha, np.zeros(0), steps)):
+            if seen(InteriorIterate(w, b, np.zeros(0), alpha, np.zeros(0), steps)):
                 break
         return steps
 
-    def _recomputed(self, seen: Seen, root: float, shift: Array, steps: int) -> SVM:
+    def _recompute(self, seen: BestIterates, root: float, shift: Array, steps: int) -> SVM:
         """Round the best dual vector to a feasible one and evaluate both sides."""
         problem = self.problem
         size = self.size
@@ -165,7 +170,7 @@ class RegularisedSolver:
         return SVM(w, b, exact, size * seen.upper, dual, 1.0, steps, q)
 
 
-class Seen:
+class BestIterates:
     """Looks at the iterates: the best point and the best dual vector so far, and whether they meet.
 
     Parameters
@@ -188,11 +193,11 @@ class Seen:
         self.lower, self.upper = -np.inf, np.inf
         self.alpha, self.w, self.b = np.zeros(Z.shape[0]), np.zeros(Z.shape[1]), 0.0
 
-    def __call__(self, point: Point) -> bool:
+    def __call__(self, point: InteriorIterate) -> bool:
         """Take in an iterate; whether that is enough."""
         solver, low, high = self.solver, *self.regulariser.ends
         alpha = np.clip(point.alpha, 0.0, solver.loss.top(solver.c))
-        alpha = balanced(alpha, solver.y) if solver.problem.bias else alpha
+        alpha = balance_classes(alpha, solver.y) if solver.problem.bias else alpha
         lower = self.lower_of(alpha)
         if lower > self.lower:
             self.lower = lower

@@ -25,10 +25,10 @@ from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Arrays, Integers, check_positions
 from mipfs.plumbing.own_threads import apart
 from mipfs.problem import Problem
-from mipfs.proof.cuts import decoded, dual_value_of, feasible_dual, scores_above
+from mipfs.proof.cuts import decode_dual, dual_value_of, feasible_dual, scores_above
 from mipfs.solvers import highs
 from mipfs.solvers.vectors import in_simplex
-from mipfs.svm.dyadic import rounded
+from mipfs.svm.dyadic import round_dual
 
 SHARE_SLACK = 1e-6
 """By how much a solver may leave σ above 1."""
@@ -42,7 +42,7 @@ STEEP = 1e8
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class RestrictedSolution:
     """A solved restricted problem.
 
     Attributes
@@ -69,8 +69,8 @@ class Solution:
 
     @classmethod
     def taken_up(
-        cls, name: str, kept: Mapping[str, npt.NDArray[Any]], pool: Pool, alpha: Array, n_features: int
-    ) -> Solution | None:
+        cls, name: str, kept: Mapping[str, npt.NDArray[Any]], pool: SelectionPool, alpha: Array, n_features: int
+    ) -> RestrictedSolution | None:
         """What `arrays` kept, over this pool, with its α; None where there was no solution yet."""
         if f"{name}_numbers" not in kept:
             return None
@@ -86,12 +86,12 @@ class Solution:
         return cls(upper, alpha, mu, ids, w, b)
 
 
-class Pool:
+class SelectionPool:
     """The selections generated so far, as positions of atoms and their σ.
 
     Attributes
     ----------
-    is_face : bool, whether all other selections made of their atoms count with them: a `Face`
+    is_face : bool, whether all other selections made of their atoms count with them: a `FacePool`
     """
 
     is_face = False
@@ -159,9 +159,9 @@ class Pool:
             sigma[ids] += weight * values
         return np.minimum(sigma, 1.0)
 
-    def first(self, count: int) -> Pool:
+    def first(self, count: int) -> SelectionPool:
         """The first of its members, as a pool of its own."""
-        part = Pool()
+        part = SelectionPool()
         for member in self.members[:count]:
             part.add(*member)
         return part
@@ -181,13 +181,13 @@ def _of_members(members: Sequence[tuple[Integers, Array]], is_face: bool) -> Arr
 class Restricted(Protocol):
     """A method for the restricted problem."""
 
-    def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
+    def solve(self, pool: SelectionPool, tol: float, must_stop: Callable[[], bool]) -> RestrictedSolution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""
 
     def kept(self) -> Callable[[], Arrays]:
         """What makes arrays of all that the next call goes on from beside the pool, as it is now."""
 
-    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], pool: Pool) -> None:
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], pool: SelectionPool) -> None:
         """Have the next call go on from what `kept` made, over the pool of that time.
 
         Raises
@@ -201,9 +201,10 @@ def feasible(problem: Problem, alpha: Array, *, in_place: bool = False) -> Array
     """α made feasible exactly; `in_place` where it is not needed any more: its array may become the answer."""
     loss = get_loss(problem.loss)
     if problem.weight_rows:
-        return decoded(feasible_dual(problem, alpha))
-    if not problem.bias and not problem.is_joint:  # entry by entry, and in one array
-        return rounded(alpha, loss.top(problem.c_i), alpha if in_place else None)
+        return decode_dual(feasible_dual(problem, alpha))
+    # The balance is none here: entries are taken one by one, in one array.
+    if not problem.bias and not problem.is_joint:
+        return round_dual(alpha, loss.top(problem.c_i), alpha if in_place else None)
     whole, q = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
     exact = whole.astype(float)
     return np.asarray(np.ldexp(exact, -q, out=exact))
@@ -227,11 +228,12 @@ class Cutting:
         self._mu = np.empty(0)
 
     @apart
-    def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
+    def solve(self, pool: SelectionPool, tol: float, must_stop: Callable[[], bool]) -> RestrictedSolution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""
         problem, t = self.problem, len(pool)
         inner, solved = self._begun(pool)
-        scale = solved.value or 1.0  # the LP's unit: Σc may be millions of times the value
+        # The LP's unit: Σc may be millions of times the value.
+        scale = solved.value or 1.0
         best: tuple[float, Array, Any] = (solved.value, inner, solved)
         middle = 0.5 * inner + 0.5 / t
         lp = self._master(np.array([float(problem.penalty[ids] @ sigma) for ids, sigma in pool.members]) / scale)
@@ -257,28 +259,29 @@ class Cutting:
                 raise NumericalError("HiGHS finds no weights of the pool that sum to 1")
             before, inner = inner, 0.5 * outer + 0.5 * best[1]
             if float(np.abs(inner - before).max()) <= SAME_MIXTURE:
-                break  # the cut there is known: what is left of the gap is that of the SVM
-            solved = self._solved(pool, inner)
+                # The cut there is known: what is left of the gap is that of the SVM.
+                break
+            solved = self._solve_one(pool, inner)
         self._mu = best[1]
         columns = problem.atoms.columns(best[2].ids).ids
-        return Solution(
-            best[0], self._combined(shares, multiples, solved), best[1], columns, best[2].svm.w, best[2].svm.b
+        return RestrictedSolution(
+            best[0], self._combine(shares, multiples, solved), best[1], columns, best[2].svm.w, best[2].svm.b
         )
 
-    def _begun(self, pool: Pool) -> tuple[Array, Any]:
+    def _begun(self, pool: SelectionPool) -> tuple[Array, Any]:
         """Where the cutting planes begin, and the subproblem there: the last mixture, without a share of what is new.
 
         Where that makes a cut too steep to be of use, what is new has its share of a mixture of equals.
         """
         t, old = len(pool), self._mu.size
         inner = np.append(self._mu, np.full(t - old, 0.0 if old else 1.0 / t))
-        solved = self._solved(pool, inner)
+        solved = self._solve_one(pool, inner)
         if 0 < old < t and float(self._row(solved.cut.slopes, pool).max()) > STEEP * abs(solved.value):
             inner = np.append(self._mu * (old / t), np.full(t - old, 1.0 / t))
-            solved = self._solved(pool, inner)
+            solved = self._solve_one(pool, inner)
         return inner, solved
 
-    def _tell(self, lp: highs.Model, k: int, pool: Pool, at: Array, scale: float) -> float:
+    def _tell(self, lp: highs.HighsModel, k: int, pool: SelectionPool, at: Array, scale: float) -> float:
         """Tell the LP the k-th cut in its unit, and return the multiple t of the dual vector that the cut is of.
 
             η + Σ_t μ_t ½ s(tα)'σᵗ ≥ g(tα),     s(tα) = t² s(α)
@@ -297,11 +300,12 @@ class Cutting:
         """The t in [0, 1] of about the largest g(tα) − ½ t² squares."""
         known = not self.problem.weight_rows
         found = self._loss.best_multiple(alpha, self.problem.c_i, squares) if known else None
-        if found is None:  # of the chord t g(α), which lies below g(tα)
+        # The multiple is that of the chord t g(α), which lies below g(tα).
+        if found is None:
             found = dual_value_of(self.problem, alpha) / squares
         return float(min(1.0, max(0.0, found)))
 
-    def _combined(self, shares: Array, multiples: Sequence[float], solved: Any) -> Array:
+    def _combine(self, shares: Array, multiples: Sequence[float], solved: Any) -> Array:
         """The dual vector of the last LP's multipliers; that of the last subproblem where there was no LP."""
         if not shares.sum() > 0.5:
             return feasible(self.problem, solved.svm.alpha)
@@ -318,7 +322,7 @@ class Cutting:
             "cut_mu": mu,
         }
 
-    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], pool: Pool) -> None:
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], pool: SelectionPool) -> None:
         """Go on from what `kept` made: constants and slopes of the cuts are computed again."""
         problem, alphas, mu = self.problem, kept["cut_alphas"], kept["cut_mu"]
         if alphas.shape[1:] != (problem.dual_size,) or mu.ndim != 1 or mu.size > len(pool):
@@ -333,13 +337,13 @@ class Cutting:
         self._mu = np.array(mu, dtype=float)
         self._subproblem.take_up(kept)
 
-    def _solved(self, pool: Pool, mu: Array) -> Any:
+    def _solve_one(self, pool: SelectionPool, mu: Array) -> Any:
         """The subproblem at a mixture of the pool's selections."""
         return self._subproblem.solve(pool.mixture(mu, self.problem.atoms.count), 1e-9)
 
-    def _master(self, costs: Array) -> highs.Model:
+    def _master(self, costs: Array) -> highs.HighsModel:
         """min c'μ + η over the simplex, still without cuts."""
-        lp = highs.Model(presolve=False)
+        lp = highs.HighsModel(presolve=False)
         t = costs.size
         lp.add_columns(np.zeros(t), np.ones(t))
         lp.add_column(1.0, -highs.infinity(), highs.infinity())
@@ -348,6 +352,6 @@ class Cutting:
         return lp
 
     @staticmethod
-    def _row(slopes: Array, pool: Pool) -> Array:
+    def _row(slopes: Array, pool: SelectionPool) -> Array:
         """½ s'σᵗ of every selection of the pool, shape (t,)."""
         return np.array([0.5 * float(slopes[ids] @ sigma) for ids, sigma in pool.members])

@@ -17,14 +17,14 @@ from scipy import sparse
 
 from mipfs.inner.end_terms import EQUAL_WIDTH
 from mipfs.inner.regularised import ATTEMPTS, FEW, FIRST_RHO, GROWTH, MOST_ROWS, NEARER, STEPS
-from mipfs.kernels.boxed import Boxed, Pace, boxed
-from mipfs.kernels.structures import given
+from mipfs.kernels.boxed import BoxedPace, BoxedProgram, minimise_boxed
+from mipfs.kernels.structures import only_read
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.proof.cuts import dual_value_of, feasible_dual
 from mipfs.regularisers.box import Box
-from mipfs.svm.solver import SVM, WARM_RHO_SHARE, TakenOff, kernel_rows
+from mipfs.svm.solver import SVM, WARM_RHO_SHARE, ColumnShift, kernel_rows
 
 Valued = Callable[[Array, float], tuple[Array, float]]
 """Weights in the rows, and what these and an intercept cost."""
@@ -48,7 +48,7 @@ class RowSolver:
         self.size = float(problem.c_i.max())
         self.c = problem.c_i / self.size
         self.must_stop: Callable[[], bool] = bool  # never
-        self._off = TakenOff(problem.data, problem.bias)
+        self._off = ColumnShift(problem.data, problem.bias)
         self._is_known = problem.regulariser.is_ridge or isinstance(problem.regulariser, Box)
 
     @cached_property
@@ -103,8 +103,10 @@ class RowSolver:
         least, most = (end[there] / lengths for end in self._ends)
         low, high = (np.broadcast_to(end, k) * share / root for end in problem.regulariser.at(ids).ends)
         bend = float(np.square(A[:, :k] @ D.T).sum(axis=0).max(initial=0.0))
-        of_rows = given(np.ascontiguousarray(D)), given(least), given(most)
-        posed = Boxed(given(A), given(self.c), given(low), given(high), kernels.made, *of_rows, bend)
+        of_rows = only_read(np.ascontiguousarray(D)), only_read(least), only_read(most)
+        posed = BoxedProgram(
+            only_read(A), only_read(self.c), only_read(low), only_read(high), kernels.made, *of_rows, bend
+        )
         u, alpha, own, state = np.zeros(A.shape[1]), np.zeros(n), np.zeros(there.size), self._state(start)
         u[:k] = np.clip(0.0, low, high)
         if start is not None:
@@ -115,7 +117,9 @@ class RowSolver:
         for attempt in range(ATTEMPTS):
             until = enough / self.size if attempt == 0 else math.inf
             state[1] = 0.0
-            boxed(posed, u, alpha, own, state, Pace(max(NEARER * tol * 0.1**attempt, 1e-15), until, STEPS, GROWTH))
+            minimise_boxed(
+                posed, u, alpha, own, state, BoxedPace(max(NEARER * tol * 0.1**attempt, 1e-15), until, STEPS, GROWTH)
+            )
             if not all(np.all(np.isfinite(one)) for one in (u, alpha, own)):
                 return None
             dual = np.append(self.size * alpha, self._of_ends(self.size * own / lengths, there))
@@ -127,7 +131,8 @@ class RowSolver:
             b = float(u[k:].sum()) + float(shift @ (u[:k] * root)) if problem.bias else 0.0
             w, value = valued(u[:k] * root, b)
             found = SVM(w, b, exact, value, lower, float(state[0]), int(state[2]), q)
-            forgiven = float(exact[n:] @ problem.ends.allowances)  # what the bound allows, and weights do not take
+            # The bound allows the rows' allowances, which weights do not take.
+            forgiven = float(exact[n:] @ problem.ends.allowances)
             if value - lower <= tol * abs(value) + forgiven or lower >= enough or self.must_stop():
                 return found
         return found if is_fractional else None

@@ -22,19 +22,29 @@ import numpy.typing as npt
 from mipfs.branching import largest_weight
 from mipfs.errors import UsageError
 from mipfs.inner.array_batch import ArrayBatch
-from mipfs.inner.batch import Batch, Relaxed, leaves_less
+from mipfs.inner.batch import Batch, RelaxedRoot, leaves_less
 from mipfs.inner.batch import carries as batch_carries
-from mipfs.inner.boolean import Boolean, Known, Solved
-from mipfs.inner.boolean_node import FREE, INSIDE, NEGLIGIBLE_SIGMA, OUTSIDE, Once, Relaxation, States, Warm, carries
-from mipfs.inner.completions import Completions
-from mipfs.inner.footpath import Ask, Footpath, RowsOutcome
-from mipfs.inner.prices import Prices, Pricing
+from mipfs.inner.boolean import Boolean, KnownClassifier, SolvedRelaxation
+from mipfs.inner.boolean_node import (
+    FREE,
+    INSIDE,
+    NEGLIGIBLE_SIGMA,
+    OUTSIDE,
+    BooleanRelaxation,
+    LazyValue,
+    States,
+    WarmStart,
+    carries,
+)
+from mipfs.inner.completions import NodeEnumerator
+from mipfs.inner.footpath import Footpath, NodeTolerances, RowsOutcome
+from mipfs.inner.prices import Pricing, RowPrices
 from mipfs.inner.propagation import Propagation
-from mipfs.inner.tall import known, may_pay
-from mipfs.inner.unit import Explored, Unit
-from mipfs.kernels.bound import added, gains, screened
+from mipfs.inner.tall import known_classifier, may_pay
+from mipfs.inner.unit import NodeUnit, UnitResult
+from mipfs.kernels.bound import add_down, gains, screen_atoms
 from mipfs.kernels.subtree import STUCK
-from mipfs.kernels.units import Found
+from mipfs.kernels.units import ExploredPieces
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.locks import ProcessLock
@@ -93,7 +103,7 @@ class RowsRelaxation:
     problem : Problem with a pointwise loss
     alive : (k,) positions of the atoms that no screening has excluded
     must_stop : asked in the middle of a solve
-    stop : as for `Relaxation`, which solves the plain nodes
+    stop : as for `BooleanRelaxation`, which solves the plain nodes
     settings : RelaxationSettings, optional
     rule : a branching rule, a compiled function of `mipfs.branching`
     nodes, batch : NodeSettings and BatchSettings, optional, of the compiled nodes
@@ -132,28 +142,28 @@ class RowsRelaxation:
         self.kernel = self._below(alive, stop)
         self.newton = self._behind(alive)
         self.of_completions = completions
-        self._known: list[Known | None] = []
+        self._known: list[KnownClassifier | None] = []
         self._base = problem
         self._stronger = dict[tuple[int, int], RowsRelaxation]()
         self._lock = ProcessLock()
 
-    def _below(self, alive: Integers, stop: States) -> Relaxation | Batch | None:
+    def _below(self, alive: Integers, stop: States) -> BooleanRelaxation | Batch | None:
         """What explores the subtrees below nodes."""
         if self.relax == "interior":
             return None
         if self.relax == "kernels":
-            return Relaxation(self.problem, alive, stop, self.rule, self.nodes)
+            return BooleanRelaxation(self.problem, alive, stop, self.rule, self.nodes)
         given = self.problem, alive, stop, self.rule, self.nodes
         if self.relax == "array":
             return ArrayBatch(*given, self.batch.of_arrays()).on(self.device)
         return Batch(*given, self.batch)
 
-    def _behind(self, alive: Integers) -> Once[Relaxation] | None:
+    def _behind(self, alive: Integers) -> LazyValue[BooleanRelaxation] | None:
         """Newton's steps, for nodes that ADMM does not bring home: made when there is one."""
         if self.relax not in ("batch", "array") or not is_rescued(self.problem):
             return None
         given = self.problem, alive, np.zeros(1, dtype=np.int8), self.rule, self.nodes
-        return Once(lambda: Relaxation(*given))
+        return LazyValue(lambda: BooleanRelaxation(*given))
 
     def stopped_by(self, stop: States) -> RowsRelaxation:
         """A copy that shares the columns and gives up when `stop` says so."""
@@ -163,7 +173,7 @@ class RowsRelaxation:
         other.kernel = None if self.kernel is None else self.kernel.stopped_by(stop)
         return other
 
-    def strengthened(self, derived: Sequence[ChvatalGomory]) -> RowsRelaxation:
+    def strengthen(self, derived: Sequence[ChvatalGomory]) -> RowsRelaxation:
         """The node solver with these rows behind those of its problem, in place of others that it had.
 
         Copies share what was made, the last two: units know fewer rows than the tree that merges them.
@@ -187,13 +197,14 @@ class RowsRelaxation:
         other.propagation = Propagation(other.problem.selection, other.alive)
         other._known = []
         other.__dict__.pop("boolean", None)
-        _ = other.boolean  # once, for all threads
+        # It is made here once, before threads ask for it.
+        _ = other.boolean
         return other
 
     @cached_property
-    def completions(self) -> Completions:
+    def completions(self) -> NodeEnumerator:
         """What enumerates nodes; copies share it, if it was made before."""
-        return Completions(self.problem, self.alive, self.of_completions)
+        return NodeEnumerator(self.problem, self.alive, self.of_completions)
 
     @cached_property
     def boolean(self) -> Boolean:
@@ -203,7 +214,7 @@ class RowsRelaxation:
     @property
     def has_weights(self) -> bool:
         """Whether warm starts hold the weights of single features, not norms."""
-        return isinstance(self.kernel, Relaxation)
+        return isinstance(self.kernel, BooleanRelaxation)
 
     @property
     def _is_long(self) -> bool:
@@ -216,7 +227,7 @@ class RowsRelaxation:
         return solver
 
     def coarsen(self, loss: float) -> None:
-        """Let explorations round dual vectors to fewer bytes, see `Relaxation.coarsen`."""
+        """Let explorations round dual vectors to fewer bytes, see `BooleanRelaxation.coarsen`."""
         if self.kernel is not None:
             self.kernel.coarsen(loss)
 
@@ -240,7 +251,7 @@ class RowsRelaxation:
 
     def _find_known(self, states: States) -> None:
         interior = self._interior()
-        self._known = [known(interior, self._ends(states)[1])]
+        self._known = [known_classifier(interior, self._ends(states)[1])]
 
     def solve_root(self, states: States, tol: float) -> tuple[RowsOutcome, Cut]:
         """Solve a node to `tol` by the interior point; what it earned and its cut.
@@ -256,7 +267,7 @@ class RowsRelaxation:
         solved = self._interior().solve(*self._ends(states), tol, known=self._known.pop())
         return self._outcome(solved, states, np.inf), solved.cut
 
-    def _of_relaxed(self, states: States, relaxed: Relaxed) -> tuple[RowsOutcome, Cut]:
+    def _of_relaxed(self, states: States, relaxed: RelaxedRoot) -> tuple[RowsOutcome, Cut]:
         """What the dual vector of a root earns that the iteration of the batch relaxed."""
         whole, q = self.rounded(relaxed.alpha)
         prices = self.pricing.of(relaxed.y) or self.pricing.none
@@ -283,22 +294,22 @@ class RowsRelaxation:
         """Samples times atoms times nodes that are solved below one at most."""
         return max(1, self.problem.data.n_samples * self.alive.size) * self.budget
 
-    def explore_unit(self, unit: Unit) -> Explored:
+    def explore_unit(self, unit: NodeUnit) -> UnitResult:
         """Explore the subtrees below some nodes; those that one way does not bring home are the next one's."""
         if unit.told.derived:
-            self = self.strengthened(unit.told.derived)
+            self = self.strengthen(unit.told.derived)
         if unit.is_enumerated:
             return self.completions.explore(unit, self.propagation.sides, self.stop)
-        stages, own = list[Found](), unit
+        stages, own = list[ExploredPieces](), unit
         for one in self._in_turn(unit):
             asked = own.nodes, own.duals, own.limits, self.propagation.sides, own.prices, own.told.memory
             stages.append(one.explore_all(*asked))
             if not np.any(stages[-1].back.heads["why"] == STUCK):
                 break
             own = own.stuck(stages[-1])
-        return Explored(stages[0], stages[1:])
+        return UnitResult(stages[0], stages[1:])
 
-    def _in_turn(self, unit: Unit) -> Iterator[Relaxation | Batch | Footpath]:
+    def _in_turn(self, unit: NodeUnit) -> Iterator[BooleanRelaxation | Batch | Footpath]:
         """Who relaxes the nodes of a unit, and whoever takes over what the one before does not bring home.
 
         Prices that seem to lose much are found anew by the interior point alone.
@@ -320,7 +331,7 @@ class RowsRelaxation:
         """What relaxes nodes by the interior point, one after the other."""
         return Footpath(self.problem, self.alive, self.stop, self.explore, self.rule, self.nodes)
 
-    def explore(self, states: States, warm: Warm, alpha: Array, ask: Ask) -> RowsOutcome:
+    def explore(self, states: States, warm: WarmStart, alpha: Array, ask: NodeTolerances) -> RowsOutcome:
         """Solve the relaxation of a node by the interior point, to a tolerance or until its fate is clear.
 
         Parameters
@@ -349,17 +360,17 @@ class RowsRelaxation:
         return self._outcome(solved, states, cutoff)
 
     def bound(
-        self, whole: Integers, q: int, prices: Prices, states: States, cutoff: float
+        self, whole: Integers, q: int, prices: RowPrices, states: States, cutoff: float
     ) -> tuple[float, Integers, Integers]:
         """The node's bound by a dual vector and prices, and which free atoms it fixes in and out at the cutoff."""
         g, s = self.scores(whole, q)
         gain = gains(s, prices.penalties(self.problem.penalty)[self.alive])
         inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
-        return screened(added(g, prices.constant), gain, inside, free, self.M, cutoff)
+        return screen_atoms(add_down(g, prices.constant), gain, inside, free, self.M, cutoff)
 
     def scores(self, whole: Integers, q: int) -> tuple[float, Array]:
         """g rounded down and s rounded up (k,) of a dual vector, on the alive atoms."""
-        if isinstance(self.kernel, Relaxation):
+        if isinstance(self.kernel, BooleanRelaxation):
             return self.kernel.scores(whole, q)
         cut = self.cut(whole, q)
         return cut.constant, cut.slopes[self.alive]
@@ -377,17 +388,17 @@ class RowsRelaxation:
         low[self.alive], high[self.alive] = states == INSIDE, states != OUTSIDE
         return low, high
 
-    def _outcome(self, solved: Solved, states: States, cutoff: float) -> RowsOutcome:
+    def _outcome(self, solved: SolvedRelaxation, states: States, cutoff: float) -> RowsOutcome:
         assert solved.cut.dual is not None
         whole, q = solved.cut.dual
         prices = self.pricing.of(solved.multipliers)
         assert prices is not None
         bound, goes_in, goes_out = self.bound(whole, q, prices, states, cutoff)
         b = self.kernel.intercept(solved) if isinstance(self.kernel, Batch) else solved.b
-        warm = Warm(self._weights(solved), b, 0.5)
+        warm = WarmStart(self._weights(solved), b, 0.5)
         return RowsOutcome(bound, whole, q, warm, solved.sigma[self.alive], goes_in, goes_out, solved.steps, prices)
 
-    def _weights(self, solved: Solved) -> npt.NDArray[np.float32]:
+    def _weights(self, solved: SolvedRelaxation) -> npt.NDArray[np.float32]:
         """Weights of the alive features, or norms of the alive atoms."""
         if not self.has_weights:
             return solved.sizes[self.alive].astype(np.float32)

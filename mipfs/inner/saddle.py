@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_solve
 
-from mipfs.inner.polytope import Polytope
+from mipfs.inner.polytope import AtomPolytope
 from mipfs.plumbing.arrays import Array, Arrays, Mask
 from mipfs.settings import SaddleSettings
 from mipfs.svm.central import LEAST_RIDGE, cholesky
@@ -86,7 +86,7 @@ class Saddle:
         self.beta = self.beta[kept] / self.beta[kept].sum()
         self._s = self._s[kept]
 
-    def solve(self, B: Array, d: Array, S: Polytope, gap: float) -> None:
+    def solve(self, B: Array, d: Array, S: AtomPolytope, gap: float) -> None:
         """Follow the central path until the products add up to about `gap`, or round-off ends it.
 
         Parameters
@@ -121,20 +121,21 @@ class Saddle:
             shrink = self.settings.shrink if step > self.settings.short else 1.0 - (1.0 - self.settings.shrink) * step
             step = self._step(B, d, S, (omega, half, slack), max(target, shrink * self.mu))
 
-    def _products(self, S: Polytope) -> float:
+    def _products(self, S: AtomPolytope) -> float:
         f = S.free
         sigma = self.sigma
         total = float(self.beta @ self._s + sigma[f] @ self._z[f] + (1.0 - sigma[f]) @ self._y[f])
         return total + (self._eta * (S.room - float(sigma[f].sum())) if S.bounded else 0.0)
 
-    def _grow(self, B: Array, d: Array, S: Polytope) -> None:
+    def _grow(self, B: Array, d: Array, S: AtomPolytope) -> None:
         """Central values for atoms that are new, then for labellings that are new."""
         known = self.sigma.size
         K = self.beta.size
         mu = self.mu
         beta = np.append(self.beta, np.zeros(d.size - K))
         omega = B @ beta[1:]
-        if S.bounded and self._eta == 0.0:  # Σσ ≤ M is new: all atoms begin anew
+        # Σσ ≤ M is new: all atoms begin anew.
+        if S.bounded and self._eta == 0.0:
             known = 0
         self._place(0.5 * S.sums(omega * omega) - S.cost, S, known, mu)
         if d.size > K:
@@ -152,7 +153,7 @@ class Saddle:
             beta[K:] = np.minimum(mu / self._s[K:], 0.5 / d.size)
         self.beta = beta / beta.sum()
 
-    def _place(self, gains: Array, S: Polytope, known: int, mu: float) -> None:
+    def _place(self, gains: Array, S: AtomPolytope, known: int, mu: float) -> None:
         """σ, z, y of all atoms but the first `known`, and with known = 0 also η, on the central path at their gains."""
         f = S.free
         if known == gains.size and known > 0:
@@ -169,7 +170,7 @@ class Saddle:
         if S.bounded and total > (1.0 - self.settings.inside) * S.room:
             self.sigma[f] *= (1.0 - self.settings.inside) * S.room / total
 
-    def _begin_anew(self, B: Array, d: Array, S: Polytope) -> None:
+    def _begin_anew(self, B: Array, d: Array, S: AtomPolytope) -> None:
         """A point well inside, with a β near the present one."""
         self.beta = 0.9 * self.beta / self.beta.sum() + 0.1 / d.size
         omega = B @ self.beta[1:]
@@ -179,7 +180,7 @@ class Saddle:
         self._xi = size - float(slack.min())
         self._s = self._xi + slack
 
-    def _step(self, B: Array, d: Array, S: Polytope, at: tuple[Array, Array, Array], mu: float) -> float:
+    def _step(self, B: Array, d: Array, S: AtomPolytope, at: tuple[Array, Array, Array], mu: float) -> float:
         """One Newton step towards the products `mu`; its length in [0, 1]."""
         (omega, half, slack), f, beta, s, xi = at, S.free, self.beta, self._s, self._xi
         sigma = self.sigma
@@ -234,21 +235,21 @@ class Saddle:
                 return step
             step *= 0.5
 
-    def _exact(self, B: Array, d: Array, S: Polytope) -> tuple[Array, Array, Array, Array]:
+    def _exact(self, B: Array, d: Array, S: AtomPolytope) -> tuple[Array, Array, Array, Array]:
         """ω, ½‖ω_g‖², and the exact values of s and z."""
         omega = B @ self.beta[1:]
         half = 0.5 * S.sums(omega * omega)
         slack = self._xi - d + _pull(B, S, self.sigma, omega)
         return omega, half, slack, self._eta + self._y + S.cost - half
 
-    def _excess(self, B: Array, d: Array, S: Polytope) -> float:
+    def _excess(self, B: Array, d: Array, S: AtomPolytope) -> float:
         """What the curvature of the conditions has added to the products."""
         _, _, slack, dual = self._exact(B, d, S)
         extra = np.where(S.free, self.sigma * np.maximum(0.0, dual - self._z), 0.0)
         return float(self.beta @ np.maximum(0.0, slack - self._s)) + float(extra.sum())
 
 
-def _pull(B: Array, S: Polytope, weights: Array, omega: Array) -> Array:
+def _pull(B: Array, S: AtomPolytope, weights: Array, omega: Array) -> Array:
     """Σ_g weights_g b_kg'ω_g of every labelling, with a zero for ȳ = y, shape (K + 1,)."""
     return np.append(0.0, B.T @ (S.spread(weights) * omega))
 

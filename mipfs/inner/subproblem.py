@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import Columns, merged
+from mipfs.atoms import AtomColumns, merge_columns
 from mipfs.inner import boolean
 from mipfs.inner.regularised import RegularisedSolver
 from mipfs.inner.row_svm import RowSolver
 from mipfs.losses import loss_of
-from mipfs.losses.evaluated import Weights
+from mipfs.losses.evaluated import CompensatedWeights
 from mipfs.plumbing.arrays import Array, Arrays, Integers, check_positions
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decoded, value_below
+from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decode_dual, value_below
 from mipfs.svm.solver import SVM
 
 SUPPORT_SIGMA = 1e-7
@@ -30,7 +30,7 @@ STALLED_GAP_MULTIPLE, STALLED_GAP = 10.0, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class SolvedSubproblem:
     """A solved subproblem.
 
     Attributes
@@ -86,7 +86,7 @@ class Subproblem:
         self._ids: Integers = np.empty(0, dtype=np.int64)
         self.count = 0
 
-    def solve(self, sigma: Array, tol: float, enough: float = np.inf) -> Solved:
+    def solve(self, sigma: Array, tol: float, enough: float = np.inf) -> SolvedSubproblem:
         """Solve at σ in [0, 1]^p to a relative gap `tol`, or until the cut proves a value of `enough`."""
         fixed = float(self.problem.penalty @ sigma)
         ids = np.flatnonzero(sigma > SUPPORT_SIGMA)
@@ -103,7 +103,7 @@ class Subproblem:
         stalled = svm.gap > max(STALLED_GAP_MULTIPLE * tol, STALLED_GAP) and svm.dual + fixed < enough
         stalled = stalled and self._relaxed is None
         if stalled and not self.must_stop() and np.all(sigma[ids] == 1.0) and boolean.carries(self.problem):
-            svm = self._rescued(svm, sigma, tol)
+            svm = self._rescue(svm, sigma, tol)
         self.count += 1
         self._weights[:] = 0.0
         self._sizes[:] = 0.0
@@ -111,7 +111,7 @@ class Subproblem:
         self._ids = columns.ids
         self._sizes[ids] = np.sqrt(np.bincount(columns.atom, np.square(svm.w), minlength=ids.size))
         self._last = svm
-        return Solved(ids, svm, fixed + svm.primal, fixed + svm.dual, partial(self._cut, svm))
+        return SolvedSubproblem(ids, svm, fixed + svm.primal, fixed + svm.dual, partial(self._cut, svm))
 
     def _cut(self, svm: SVM) -> Cut:
         """The cut that a solved SVM's dual vector earns."""
@@ -132,7 +132,7 @@ class Subproblem:
         return svm
 
     def _with_rows(
-        self, relaxed: boolean.Boolean, columns: Columns, sigma: Array, asked: tuple[float, float, float]
+        self, relaxed: boolean.Boolean, columns: AtomColumns, sigma: Array, asked: tuple[float, float, float]
     ) -> SVM:
         """The SVM with rows over the weights, on a selection, its weights brought into the rows: by Newton's steps, or
         by the interior point where these do not bring it home.
@@ -156,17 +156,18 @@ class Subproblem:
         is_whole = bool(np.all(sigma[inside] == 1.0))
         found = quick.solve(
             (columns.ids, columns.scale, sigma[inside][columns.atom]), tol, enough - fixed, start,
-            lambda w, b: self._valued(inside, columns.ids, w, b, None if is_whole else sigma[inside]),
+            lambda w, b: self._evaluate_weights(inside, columns.ids, w, b, None if is_whole else sigma[inside]),
         )  # fmt: skip
         if found is not None:
             return found
-        if not is_whole:  # a cut of α = 0 is one, too
+        # A cut of α = 0 is one, too.
+        if not is_whole:
             return self._of_nothing(columns.ids.size)
         solver = copy.copy(relaxed)
         solver.must_stop = self.must_stop
         solved = solver.solve(sigma, sigma, tol, lambda lower, upper: lower >= enough)
-        w, value = self._valued(inside, solved.ids, solved.w, solved.b)
-        alpha, q = decoded(solved.cut.dual), int(solved.cut.dual[1])
+        w, value = self._evaluate_weights(inside, solved.ids, solved.w, solved.b)
+        alpha, q = decode_dual(solved.cut.dual), int(solved.cut.dual[1])
         return SVM(w, solved.b, alpha, value, solved.lower - fixed, 0.5, solved.steps, q)
 
     def _of_nothing(self, count: int) -> SVM:
@@ -175,7 +176,7 @@ class Subproblem:
         value = float(self.loss.value(np.zeros(problem.data.n_samples), problem.c_i))
         return SVM(np.zeros(count), 0.0, np.zeros(problem.dual_size), value, 0.0, 0.5, 0)
 
-    def _valued(
+    def _evaluate_weights(
         self, atoms: Integers, ids: Integers, w: Array, b: float, sigma: Array | None = None
     ) -> tuple[Array, float]:
         """Weights of the columns of some atoms brought into the rows, and what they cost beside the atoms themselves.
@@ -184,7 +185,8 @@ class Subproblem:
         """
         w = self._brought_in(atoms, ids, w, sigma)
         value = self._value(atoms, ids, w, b, sigma)
-        if not math.isfinite(value):  # numbers too far apart: no weights at all keep every row
+        # Numbers too far apart: no weights at all keep every row.
+        if not math.isfinite(value):
             w = np.clip(np.zeros(w.size), *self.problem.regulariser.at(ids).ends)
             value = self._value(atoms, ids, w, b, sigma)
         return w, value
@@ -192,11 +194,11 @@ class Subproblem:
     def _value(self, atoms: Integers, ids: Integers, w: Array, b: float, sigma: Array | None) -> float:
         """½ Σ w²/σ and the loss; infinite where a row over the weights is broken."""
         problem = self.problem
-        distinct, total = merged(ids, w)
+        distinct, total = merge_columns(ids, w)
         if not problem.ends.hold(distinct, total / problem.data.scale[distinct]):
             return math.inf
         part = np.ones(atoms.size) if sigma is None else sigma
-        value, _ = problem.value_at(atoms, distinct, Weights.of(total, b), part, beside=False)
+        value, _ = problem.value_at(atoms, distinct, CompensatedWeights.of(total, b), part, beside=False)
         return value
 
     def _brought_in(self, atoms: Integers, ids: Integers, w: Array, sigma: Array | None) -> Array:
@@ -219,14 +221,14 @@ class Subproblem:
         factor = np.divide(moved, total, out=np.zeros(total.size), where=total != 0.0)
         return np.asarray(np.where(total[place] != 0.0, w * factor[place], apart[place]))
 
-    def _rescued(self, svm: SVM, sigma: Array, tol: float) -> SVM:
+    def _rescue(self, svm: SVM, sigma: Array, tol: float) -> SVM:
         """The SVM by the interior point, where Newton's steps stalled (weights of all sizes, columns of large mean)."""
         solved = boolean.Boolean(self.problem, self.must_stop).solve(sigma, sigma, tol)
         if not solved.upper - solved.lower < svm.gap * abs(solved.upper):
             return svm
         base = float(self.problem.penalty @ sigma)
         q = int(solved.cut.dual[1])
-        alpha = decoded(solved.cut.dual)
+        alpha = decode_dual(solved.cut.dual)
         return SVM(solved.w, solved.b, alpha, solved.upper - base, solved.lower - base, svm.rho, svm.steps, q)
 
     def kept(self) -> Callable[[], Arrays]:

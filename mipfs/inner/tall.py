@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.inner.boolean import Boolean, Known
+from mipfs.inner.boolean import Boolean, KnownClassifier
 from mipfs.inner.designs import BLOCK_NUMBERS
-from mipfs.inner.reduced_system import Factor
+from mipfs.inner.reduced_system import CholeskyFactor
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.plumbing.blocks import count_of, cut, each
+from mipfs.plumbing.blocks import count_of, cut, run_each
 from mipfs.problem import Problem
 from mipfs.settings import RelaxationSettings
 
@@ -35,7 +35,7 @@ FEWEST = 2_000
 """Samples that are begun with at least."""
 
 
-class Plain:
+class SampleSvm:
     """The SVM on all columns over some of the samples, in the units of the data.
 
     Parameters
@@ -70,7 +70,7 @@ class Plain:
         def score(block: int) -> None:
             found[self.own[block]] = self.y[self.own[block]] * (self.parts[block] @ w + b)
 
-        each(score, len(self.own))
+        run_each(score, len(self.own))
         return found
 
     def pulled(self, v: Array) -> Array:
@@ -80,7 +80,7 @@ class Plain:
         def pull(block: int) -> None:
             found[block] = self.parts[block].T @ v[self.own[block]]
 
-        each(pull, len(self.own))
+        run_each(pull, len(self.own))
         return np.asarray(found.sum(axis=0))
 
     def slopes(self, m: Array, rho: float) -> tuple[float, Array]:
@@ -91,7 +91,7 @@ class Plain:
             own = self.own[block]
             kernels.at_margins(m[own], zero[own], self.c[own], rho, alpha[own], sums[block])
 
-        each(judge, len(self.own))
+        run_each(judge, len(self.own))
         value = float(sums[:, 1].sum()) - float(m @ alpha)
         return value - (0.5 / rho * float(alpha @ alpha) if kernels.is_smoothed else 0.0), alpha
 
@@ -113,7 +113,7 @@ class Plain:
             left = 0.5 * float(g[:-1] @ g[:-1]) + abs(float(g[-1])) * (1.0 + abs(float(u[-1])))
             if left <= gap * abs(value) or self.must_stop():
                 return u, alpha, left <= gap * abs(value)
-            factor = Factor.of(self._system(*self.curvature(alpha, rho)))
+            factor = CholeskyFactor.of(self._system(*self.curvature(alpha, rho)))
             if factor is None or self.must_stop():
                 break
             step = -factor.solve(g)
@@ -139,7 +139,7 @@ class Plain:
             rows = np.column_stack([rows, np.full(own.size, float(self.bias))])
             sums[block] = (rows * (share * curve[own, None])).T @ rows
 
-        each(add, sums.shape[0])
+        run_each(add, sums.shape[0])
         H = np.asarray(sums.sum(axis=0))
         ridge = np.ones(d)
         ridge[-1] = 0.0 if self.bias and near.size else 1.0
@@ -174,7 +174,7 @@ def is_tall(samples: int, columns: int, settings: RelaxationSettings) -> bool:
 
 
 def may_pay(problem: Problem, settings: RelaxationSettings) -> bool:
-    """Whether `known` may pay, as far as this is seen without a look for samples that are equal."""
+    """Whether `known_classifier` may pay, as far as this is seen without a look for samples that are equal."""
     return _is_plain(problem) and is_tall(problem.data.n_samples, problem.atoms.count, settings)
 
 
@@ -183,7 +183,7 @@ def _is_plain(problem: Problem) -> bool:
     return bool(is_stored and problem.regulariser.is_ridge and problem.has_kernels)
 
 
-def known(whole: Boolean, high: npt.NDArray[Any]) -> Known | None:
+def known_classifier(whole: Boolean, high: npt.NDArray[Any]) -> KnownClassifier | None:
     """The SVM on all atoms that may be selected; None where it does not pay, or there was no time for it.
 
     Parameters
@@ -200,15 +200,16 @@ def known(whole: Boolean, high: npt.NDArray[Any]) -> Known | None:
         return None
     columns = problem.atoms.columns(atoms)
     rows = np.arange(0, n, max(1, n // max(FEWEST, settings.tall * atoms.size)))
-    some = Plain(whole, columns.ids, rows)
+    some = SampleSvm(whole, columns.ids, rows)
     u = np.zeros(columns.ids.size + 1)
     for width in WIDTHS:
         u, _, _ = some.minimise(u, width, settings.tall_gap)
-    every = Plain(whole, columns.ids, None)
+    every = SampleSvm(whole, columns.ids, None)
     u, alpha, is_met = every.minimise(u, WIDTHS[-1], settings.tall_gap)
-    if not is_met and not whole.must_stop():  # what a limit cuts short is a classifier, and all that it leaves
+    # What a limit cuts short is a classifier, and all that it leaves.
+    if not is_met and not whole.must_stop():
         return None
     w = u[:-1]
     b = float(u[-1]) - float((every.off - problem.data.center[columns.ids]) @ w)
     spread = np.bincount(whole.kind, alpha, minlength=whole.first.size) / whole.size
-    return Known(spread, columns.ids, atoms[columns.atom], w, b)
+    return KnownClassifier(spread, columns.ids, atoms[columns.atom], w, b)

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from mipfs.kernels.structures import NO_MEMORY
 from mipfs.kernels.subtree import DEAR, STUCK
-from mipfs.kernels.units import FirstDuals, Found, OpenNodes
+from mipfs.kernels.units import ExploredPieces, FirstDuals, OpenNodes
 from mipfs.plumbing.arrays import Array
 from mipfs.selection.derived import ChvatalGomory
 
 
-class Turn(NamedTuple):
+class ColumnOrder(NamedTuple):
     """Which columns of a node with two free places are put in, by their order (`mipfs.kernels.enumeration`).
 
     begin, end : from where on, and up to where
@@ -30,7 +30,7 @@ class Turn(NamedTuple):
     is_first: bool
 
 
-class Told(NamedTuple):
+class ExplorationRules(NamedTuple):
     """What explorations are told: nothing, where no rule keeps a state and no row is separated.
 
     All units of a batch are told the same, which is fixed when it is handed out, and what they learn is put together in
@@ -45,14 +45,14 @@ class Told(NamedTuple):
 
     def __reduce__(self) -> Any:
         """Nothing travels as its name."""
-        return "NOTHING" if self is NOTHING else (Told, tuple(self))
+        return "NOTHING" if self is NOTHING else (ExplorationRules, tuple(self))
 
 
-NOTHING = Told(NO_MEMORY)
+NOTHING = ExplorationRules(NO_MEMORY)
 
 
 @dataclass(frozen=True, eq=False)
-class Unit:
+class NodeUnit:
     """Open nodes that are explored together.
 
     Attributes
@@ -71,8 +71,8 @@ class Unit:
     limits: npt.NDArray[Any]
     prices: Array
     is_enumerated: bool = False
-    turn: Turn | None = None
-    told: Told = NOTHING
+    turn: ColumnOrder | None = None
+    told: ExplorationRules = NOTHING
 
     def __len__(self) -> int:
         return self.limits.size
@@ -92,7 +92,7 @@ class Unit:
         """Whether the prices of some of its nodes seem to lose much, so that they are found anew."""
         return bool(np.any(self.nodes.heads["why"] == DEAR))
 
-    def stuck(self, found: Found) -> Unit:
+    def stuck(self, found: ExploredPieces) -> NodeUnit:
         """The nodes that were not brought home from all of these, for another, with the same limits: without weights,
         which each holds in its own way, and with no word of how old their prices are."""
         heads, fresh = found.back.heads, found.totals["duals"] - 1
@@ -103,15 +103,15 @@ class Unit:
         nodes, duals = found.back._replace(heads=heads[at]), self.duals.followed_by(found)
         nodes.heads["weights"], nodes.heads["age"] = 0, 0
         prices = np.concatenate([self.prices, found.prices])[dual[at]]
-        return Unit(nodes, duals.part(dual[at]), self.limits[of[at]], prices, told=self.told)
+        return NodeUnit(nodes, duals.part(dual[at]), self.limits[of[at]], prices, told=self.told)
 
 
-class Explored(NamedTuple):
+class UnitResult(NamedTuple):
     """What came of a unit.
 
     found : what the first who relaxed its nodes leaves of each, in their order; None where there was nothing to do
     rescued : what others leave of nodes that are stuck among those that the one before left, in their order
     """
 
-    found: Found | None
-    rescued: list[Found]
+    found: ExploredPieces | None
+    rescued: list[ExploredPieces]

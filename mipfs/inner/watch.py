@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.inner.designs import Dense, Sparse
-from mipfs.inner.end_terms import Sides
-from mipfs.inner.interior import Point
-from mipfs.inner.reduced_system import Polytope
+from mipfs.inner.end_terms import RowSidesTerms
+from mipfs.inner.interior import InteriorIterate
+from mipfs.inner.reduced_system import RowPolytope
 from mipfs.kernels.bound import gains, largest
 from mipfs.kernels.perspective import phi
 from mipfs.losses import get_loss
@@ -26,7 +26,7 @@ EXTRA_RANGE = 100.0
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class ColumnsInPlay:
     """The columns of atoms in play: positions in X, the atom and the σ of each (-1: fixed at 1), factors, the atoms."""
 
     ids: Integers
@@ -36,11 +36,12 @@ class Columns:
     movable: Integers
     inside: Integers
 
-    def among(self, others: Columns, size: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    def among(self, others: ColumnsInPlay, size: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Which columns, and which of `size` entries of x, belong to fixed atoms, to others' atoms or to no atom."""
         places = np.ones(size, bool)
         places[: self.movable.size] = np.isin(self.movable, others.movable, assume_unique=True)
-        return np.append(places, True)[self.atom], places  # −1: fixed at 1, in play as before
+        # −1: fixed at 1, in play as before.
+        return np.append(places, True)[self.atom], places
 
 
 class Watch:
@@ -52,14 +53,14 @@ class Watch:
         Z: Dense | Sparse,
         y: Array,
         c: Array,
-        columns: Columns,
+        columns: ColumnsInPlay,
         penalty: Array,
-        polytope: Polytope,
+        polytope: RowPolytope,
         *,
         regulariser: Regulariser,
         goal: float,
         enough: Callable[[float, float], bool],
-        sides: Sides,
+        sides: RowSidesTerms,
     ) -> None:
         self.problem = problem
         self.Z = Z
@@ -74,11 +75,11 @@ class Watch:
         self.loss = get_loss(problem.loss)
         self.regulariser = regulariser
         self.lower, self.upper = -np.inf, np.inf
-        self.best: Point | None = None
-        self.primal: Point | None = None
+        self.best: InteriorIterate | None = None
+        self.primal: InteriorIterate | None = None
         self.movable = columns.atom >= 0
 
-    def __call__(self, point: Point) -> bool:
+    def __call__(self, point: InteriorIterate) -> bool:
         lower = self._lower(point)
         point = self._allowed(point)
         upper = self._upper(point)
@@ -104,17 +105,18 @@ class Watch:
         gain = gains(scores, self.penalty[:count])
         return np.append(2.0 * largest(gain, room), float(squares[~self.movable].sum()))
 
-    def _lower(self, point: Point) -> float:
+    def _lower(self, point: InteriorIterate) -> float:
         c = self.c
         alpha = np.clip(point.alpha[: c.size], 0.0, self.loss.top(c))
         if self.problem.bias:
-            alpha = balanced(alpha, self.y[: c.size])
+            alpha = balance_classes(alpha, self.y[: c.size])
         nu = self.sides.allowed(point.alpha[c.size :])
         whole = np.append(alpha, nu) if nu.size else alpha
-        squares = 2.0 * self.regulariser.conjugate(self.Z.pull(whole))  # ω² of the ridge
+        # For the ridge these are ω².
+        squares = 2.0 * self.regulariser.conjugate(self.Z.pull(whole))
         return self._lower_of(point, alpha, squares) - (self.sides.cost(nu) if nu.size else 0.0)
 
-    def _lower_of(self, point: Point, alpha: Array, squares: Array) -> float:
+    def _lower_of(self, point: InteriorIterate, alpha: Array, squares: Array) -> float:
         """The bound of what the samples have of a dual vector, and of the scores of the columns."""
         c = self.c
         if self.problem.selection.is_plain:
@@ -137,7 +139,7 @@ class Watch:
         g = float(self.loss.dual_value(alpha, c)) - 0.5 * float(squares[~self.movable].sum())
         return g + box - float(polytope.u @ point.multipliers)
 
-    def _allowed(self, point: Point) -> Point:
+    def _allowed(self, point: InteriorIterate) -> InteriorIterate:
         """The point with its weights between the ends that the regulariser has, of their σ."""
         if self.regulariser.is_ridge:
             return point
@@ -146,7 +148,7 @@ class Watch:
         own[self.movable] = np.clip(point.x, 1e-12, 1.0)[self.columns.atom[self.movable]]
         return replace(point, w=np.clip(point.w, low * own, high * own))
 
-    def _upper(self, point: Point) -> float:
+    def _upper(self, point: InteriorIterate) -> float:
         w = point.w
         sigma = np.clip(point.x, 1e-12, 1.0)
         count = self.columns.movable.size
@@ -174,7 +176,7 @@ class Watch:
         own[self.movable] = sigma[self.columns.atom[self.movable]]
         return value + float(self.regulariser.perspective(w, own).sum()) + float(self.penalty[:count] @ sigma[:count])
 
-    def _loss(self, point: Point) -> float:
+    def _loss(self, point: InteriorIterate) -> float:
         """L, and what the rows over the weights that are broken by a little would cost; inf where it is much."""
         n = self.c.size
         margins = self.Z.times(point.w) + (self.y * point.b if self.problem.bias else 0.0)
@@ -192,7 +194,7 @@ class Watch:
         return np.asarray(np.where(self.polytope.equal, np.abs(short), np.maximum(short, 0.0)))
 
 
-def balanced(alpha: Array, y: Array) -> Array:
+def balance_classes(alpha: Array, y: Array) -> Array:
     """α with the heavier class scaled down to the weight of the other."""
     positive = y > 0
     up, down = float(alpha[positive].sum()), float(alpha[~positive].sum())

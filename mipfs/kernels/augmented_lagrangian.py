@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import held, lent
+from mipfs.compiled.lent import hold_until_here, lend
 from mipfs.kernels.newton import (
     FLAT,
     ROWS_PER_BLOCK,
@@ -34,14 +34,14 @@ from mipfs.kernels.newton import (
     margins,
     n_rows,
     newton_direction,
-    safeguarded,
+    safeguard_step,
 )
 
 EASY_STEPS, HARD_STEPS = 12, 30
 """A minimisation of at most EASY_STEPS steps lets ρ grow; one of more than HARD_STEPS takes it back."""
 
 
-class Pace(NamedTuple):
+class LagrangianPace(NamedTuple):
     """How far a call goes.
 
     tol : relative gap to reach;  until : dual value that is enough, whatever the gap;  steps : Newton steps at most
@@ -56,7 +56,7 @@ class Pace(NamedTuple):
     shrink: bool
 
 
-class Line(NamedTuple):
+class SearchLine(NamedTuple):
     """φ along a direction, from a point of margins m.
 
     rows : those that are in play;  q : how the direction moves the margins;  alpha, c, rho : multipliers, weights, step
@@ -76,7 +76,7 @@ class Line(NamedTuple):
 class Iterate(NamedTuple):
     """Where `augmented_lagrangian` is, over n rows and d weights, and its scratch.
 
-    A, c, k : of `Rows`;  u, alpha, state : in and out
+    A, c, k : of `SvmRows`;  u, alpha, state : in and out
     m, beta, q, curve : (n,) margins, β, how a step moves the margins, and ψ''
     g, fixed, direction : (d,) ∇φ, or Σ β_i a_i;  Σ α_i a_i of the rows put aside;  Newton's direction
     inner, rows : (n,) int64 rows with 0 < β_i < c_i, and those in play;  aside : (n,) bool, which are not
@@ -104,7 +104,7 @@ class Iterate(NamedTuple):
 
 @compiled(fastmath=True)
 def slope(t, line):  # type: ignore[no-untyped-def]
-    """First and second derivative of φ at t along a `Line`."""
+    """First and second derivative of φ at t along a `SearchLine`."""
     rows, m, q, alpha, c, rho, a0, a1 = line
     first = a0 + a1 * t
     second = a1
@@ -130,7 +130,7 @@ def line_search(line, f0):  # type: ignore[no-untyped-def]
         first, second = slope(t, line)
         if abs(first) <= FLAT * abs(f0):
             break
-        t, low, high = safeguarded(t, low, high, first, second)
+        t, low, high = safeguard_step(t, low, high, first, second)
     return t
 
 
@@ -281,7 +281,7 @@ def advance(at, rows):  # type: ignore[no-untyped-def]
             a1 += direction[j] * direction[j]
     if not f0 < 0.0:
         return False
-    t = line_search(Line(rows, m, q, at.alpha, at.c, at.state[0], a0, a1), f0)
+    t = line_search(SearchLine(rows, m, q, at.alpha, at.c, at.state[0], a0, a1), f0)
     for j in range(g.size):
         u[j] += t * direction[j]
     for r in range(rows.size):
@@ -359,13 +359,14 @@ def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no
     work : (7, n + d) scratch
     """
     own = iterate_of(given, u, alpha, state, work)
-    at = lent(own)
+    at = lend(own)
     n = alpha.size
     last = state[2] + pace.steps
     primal, gap = first_values(at)
     target = max(6 * u.size + 64, n // 10) if pace.shrink else n
     while state[2] < last:
-        at.curve[:] = state[0]  # ψ_i'' = ρ wherever 0 < β_i < c_i
+        # ψ_i'' = ρ wherever 0 < β_i < c_i.
+        at.curve[:] = state[0]
         before, seen, count = state[2], -1, put_aside(at, target)
         goes_on = True
         while goes_on and seen != count:
@@ -385,4 +386,4 @@ def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no
         elif state[2] - before > HARD_STEPS:
             state[0] /= pace.grow
         target = max(6 * u.size + 64, n // 10)
-    held(own)
+    hold_until_here(own)

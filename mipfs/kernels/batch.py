@@ -22,7 +22,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import lent
+from mipfs.compiled.lent import lend
 from mipfs.kernels import bound
 from mipfs.kernels.boolean_newton import STALLED
 from mipfs.kernels.earned import rounded_down, value_below
@@ -39,16 +39,17 @@ from mipfs.kernels.subtree import (
     piece_of,
     plant_all,
     prune,
-    split,
+    split_node,
 )
 from mipfs.kernels.vectors import copy_to
 from mipfs.kernels.weights_step import HUGE, TINY, reprice, weights_step
 from mipfs.pointers import call
 from mipfs.regularisers import base, box
 
-sum_error = register_jitable(bound.sum_error)  # what compiled code calls, Python calls as it stands
+# Compiled code calls it, and Python calls it as it stands.
+sum_error = register_jitable(bound.sum_error)
 radius_of = register_jitable(bound.radius_of)
-for _function in (base.widened, base.raised, box.conjugate_at):
+for _function in (base.widen, base.raise_by_rounding, box.conjugate_at):
     register_jitable(_function)
 conjugate_above = register_jitable(box.conjugate_above)
 
@@ -80,7 +81,7 @@ def explore(steps, handed):  # type: ignore[no-untyped-def]
     steps : BatchSteps
     handed : samples, grid, SigmaRows, limits, Given, pieces, Own; the others as in `mipfs.kernels.structures`
     """
-    samples, grid, rows, limits, given, pieces, own = lent(handed)
+    samples, grid, rows, limits, given, pieces, own = lend(handed)
     lanes = own.lanes
     room = own.room
     rules = given.rules
@@ -131,7 +132,7 @@ def relax(steps, handed, tol, more):  # type: ignore[no-untyped-def]
 
     The first call begins with it, which `lanes.used` = 0 says; then it is in the first lane. `handed` : as of `explore`
     """
-    samples, grid, rows, limits, given, pieces, own = lent(handed)
+    samples, grid, rows, limits, given, pieces, own = lend(handed)
     lanes = own.lanes
     rules = given.rules
     if lanes.used[0] == 0:
@@ -151,7 +152,7 @@ def relax(steps, handed, tol, more):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def give_back(pieces):  # type: ignore[no-untyped-def]
     """Nodes that are still being relaxed are open again."""
-    pieces = lent(pieces)
+    pieces = lend(pieces)
     for i in range(pieces.totals.shape[0]):
         for t in range(pieces.totals[i, 0].nodes):
             if pieces.nodes[i, t].why == OUT:
@@ -177,7 +178,8 @@ def advance(given, rows, own, loss, count, steps):  # type: ignore[no-untyped-de
         if across.size == 0:
             np.dot(e, V, s)
             _divide(factor.values, lanes, s)
-            np.dot(s, V.T, x)  # V once more, and A twice in turn: each is read from memory once an iteration
+            # V once more, and A twice in turn: each is read from memory once an iteration.
+            np.dot(s, V.T, x)
             np.dot(x, A.T, m)
         else:
             np.dot(e, A.T, t)
@@ -451,7 +453,7 @@ def next_nodes(sides, limits, pieces, of, node):  # type: ignore[no-untyped-def]
     bounds = np.empty(of.size)
     found = 0
     for i in range(limits.size if of.size > 0 else 0):
-        piece = lent(piece_of(pieces, i))
+        piece = lend(piece_of(pieces, i))
         total = piece.totals[0]
         room, out = _room_of(sides, piece)
         mine = 0
@@ -652,7 +654,7 @@ def are_done(limits, pieces, size, rules, own, count):  # type: ignore[no-untype
 
     Those whose bound is above the cutoff, and whose fate is clear.
     """
-    pieces, own = lent((pieces, own))
+    pieces, own = lend((pieces, own))
     lanes = own.lanes
     found = 0
     for b in range(count):
@@ -711,7 +713,8 @@ def _to_duals(samples, grid, shape, limits, own, found):  # type: ignore[no-unty
         if shape.bends.size > 0:
             most = _largest_end(shape, lanes.best[b]) * grid.size
             over = q + np.int64(np.ceil(np.log2(most))) - MOST_BITS if 0.0 < most < np.inf else 0
-            if over > 0:  # the multipliers of the rows are large: a coarser grid, of all
+            # The multipliers of the rows are large: a coarser grid, of all.
+            if over > 0:
                 less = work.best[:n], bits - over, earned.wholes[f, :n], alpha, earned.v[f, :n]
                 q = round_dual(samples, grid, *less)
         earned.exponents[f] = q
@@ -809,7 +812,8 @@ def _read_lane(alive, limit, piece, work, lanes, b, rules):  # type: ignore[no-u
         for j in range(first[g], first[g + 1]):
             square += np.float64(lanes.w[b, j]) ** 2
         sigma = 1.0 if t < now.forced else np.float64(lanes.sigma[b, g])
-        if not (square < np.inf and 0.0 <= sigma <= 1.0):  # the iterations ran away
+        # The iterations ran away.
+        if not (square < np.inf and 0.0 <= sigma <= 1.0):
             square = 0.0
             sigma = 0.0
         work.w[t] = np.sqrt(square)
@@ -856,7 +860,7 @@ def _settle(branch, given, grid, sides, limits, pieces, own, f):  # type: ignore
     b = own.room.done[f]
     of = lanes.of[b]
     limit = limits[of]
-    piece = lent(piece_of(pieces, of))
+    piece = lend(piece_of(pieces, of))
     now = work.now[0]
     now.node = lanes.node[b]
     node = piece.nodes[now.node]
@@ -866,4 +870,4 @@ def _settle(branch, given, grid, sides, limits, pieces, own, f):  # type: ignore
     piece.totals[0].steps += lanes.used[b]
     why = _fate_of(now, limit, grid.size, rules, lanes.used[b] >= rules.most)
     if fathom(alive, grid, sides, limit, piece, work, why):
-        split(branch, alive, sides, limit, piece, work)
+        split_node(branch, alive, sides, limit, piece, work)

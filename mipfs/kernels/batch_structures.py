@@ -13,7 +13,7 @@ from mipfs.pointers import Step
 f4 = np.float32
 
 
-class Shape(NamedTuple):
+class BatchShape(NamedTuple):
     """What all nodes share.
 
     first : (G + 1,) the columns of atom g are first[g] … first[g + 1] − 1
@@ -43,7 +43,7 @@ class Shape(NamedTuple):
     sizes: npt.NDArray[Any]
 
 
-class Factor(NamedTuple):
+class BatchMatrices(NamedTuple):
     """The matrices that never change, float32.
 
     A : (N, q)
@@ -58,7 +58,7 @@ class Factor(NamedTuple):
     values: npt.NDArray[Any]
 
 
-class Scoring(NamedTuple):
+class ScoreTerms(NamedTuple):
     """What scores are made of, in float64.
 
     X : (N, q) the columns as they are stored, and the ends' d;  center, low, high : (q,)
@@ -77,7 +77,7 @@ class Scoring(NamedTuple):
     samples: int
 
 
-class Room(NamedTuple):
+class BatchScratch(NamedTuple):
     """Scratch of an exploration of B lanes.
 
     e, omega : (B, q);  s : (B, ·) as Λ;  t, a, margins : (B, N);  done : (B,) lanes, and −1 behind them
@@ -94,7 +94,7 @@ class Room(NamedTuple):
     kept: npt.NDArray[Any]
 
 
-class Earned(NamedTuple):
+class FinishedDuals(NamedTuple):
     """The dual vectors of nodes that are done.
 
     wholes : (B, N) int64;  exponents : (B,) int64;  g : (B,) rounded down;  v : (B, N) α∘y;  omega : (B, q)
@@ -109,8 +109,10 @@ class Earned(NamedTuple):
     s: npt.NDArray[Any]
 
 
-class Alive(NamedTuple):
-    """The atoms in play: first (G + 1,) as in `Shape`, penalty (G,) float64, the most that may be in, −1 for all."""
+class AliveAtoms(NamedTuple):
+    """The atoms in play: first (G + 1,) as in `BatchShape`, penalty (G,) float64, the most that may be in, −1 for
+    all.
+    """
 
     first: npt.NDArray[Any]
     penalty: npt.NDArray[Any]
@@ -173,13 +175,13 @@ class Lanes(NamedTuple):
         )  # fmt: skip
 
 
-class Given(NamedTuple):
+class BatchProblem(NamedTuple):
     """What explorations are given of a problem: rules are the numbers of `mipfs.settings.BatchSettings`."""
 
-    alive: Alive
-    shape: Shape
-    factor: Factor
-    scoring: Scoring
+    alive: AliveAtoms
+    shape: BatchShape
+    factor: BatchMatrices
+    scoring: ScoreTerms
     rules: Any
 
 
@@ -196,10 +198,10 @@ class BatchSteps(NamedTuple):
     branch: Step
 
 
-class Own(NamedTuple):
-    """What an exploration has of its own; `work` is a `mipfs.kernels.structures.Work`."""
+class ExplorationState(NamedTuple):
+    """What an exploration has of its own; `work` is a `mipfs.kernels.structures.ExplorationScratch`."""
 
     lanes: Lanes
-    room: Room
-    earned: Earned
+    room: BatchScratch
+    earned: FinishedDuals
     work: Any

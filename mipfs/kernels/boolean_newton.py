@@ -15,13 +15,13 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import held, lent
+from mipfs.compiled.lent import hold_until_here, lend
 from mipfs.kernels.columns import add_columns, add_curvature, add_rows, dot_columns, few_rows
-from mipfs.kernels.face_descent import Model
+from mipfs.kernels.face_descent import FaceModel
 from mipfs.kernels.loss import at_margins, curvature, dual, slope
 from mipfs.kernels.order import largest
 from mipfs.kernels.perspective import FRACTIONAL, IN, best_gain, classify, phi, phi_slope, threshold_level
-from mipfs.kernels.structures import Face, Path
+from mipfs.kernels.structures import NewtonPath, WorkingSet
 from mipfs.kernels.vectors import add_to, along, copy_to, place, product
 from mipfs.pointers import call
 
@@ -218,7 +218,7 @@ def relax(minimise_model, Z, samples, in_play, goal, point, state):  # type: ign
     state : NEWTON of `mipfs.kernels.structures`, in and out
     """
     room = begin(Z, samples, in_play, goal, point, state)
-    path = lent(room)
+    path = lend(room)
     while True:
         look(Z, samples, in_play, goal, point, path, state)
         if state.why > 0:
@@ -229,21 +229,22 @@ def relax(minimise_model, Z, samples, in_play, goal, point, state):  # type: ign
         size = working_set(
             path.omega, point.w, mu, in_play.penalty, in_play.forced, goal.steering.entering, path.chosen
         )
-        if size == 0 and not samples.bias:  # nothing to move but the multipliers
+        # Nothing to move but the multipliers.
+        if size == 0 and not samples.bias:
             state.steps += 1
             state.moved = 0
             continue
         own = face_of(minimise_model, in_play, point, path.chosen[:size].copy(), samples.bias)
-        face = lent(own)
+        face = lend(own)
         for i in path.listed[: state.listed]:
             path.kept[i] = 0.0
         state.listed = 0
         minimise(Z, samples, in_play, goal, point, path, face, state)
         place(face.w, face.ids, point.w)
-        held(own)
+        hold_until_here(own)
         if state.why > 0:
             break
-    held(room)
+    hold_until_here(room)
 
 
 @compiled(nogil=True, inline="always")
@@ -263,7 +264,7 @@ def begin(Z, samples, in_play, goal, point, state):  # type: ignore[no-untyped-d
     state.damping = 0.0
     state.aim = goal.steering.aim
     state.base = in_play.penalty[: in_play.forced].sum()
-    path = Path(
+    path = NewtonPath(
         np.zeros(n), np.empty(n), np.empty(n), np.empty(n), np.zeros(n), np.zeros(n), np.empty(n),
         np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
         np.zeros(q), np.empty(q), np.empty(q, np.int64), np.empty(q, np.int64), np.empty(Z.columns.number),
@@ -287,7 +288,8 @@ def values(samples, point, path, state):  # type: ignore[no-untyped-def]
 def look(Z, samples, in_play, goal, point, path, state):  # type: ignore[no-untyped-def]
     """Both values at the current point, over all columns; `state.why` says whether to stop."""
     values(samples, point, path, state)
-    if samples.loss.is_smoothed and state.steps == 0:  # the bound of the warm start
+    # Only here is the bound of the warm start known.
+    if samples.loss.is_smoothed and state.steps == 0:
         copy_to(point.alpha, path.beta)
         dual(samples.loss.dual, path.beta, samples.c, path.sums)
         state.dual = path.sums[0]
@@ -299,7 +301,8 @@ def look(Z, samples, in_play, goal, point, path, state):  # type: ignore[no-unty
     steering = goal.steering
     if state.why == 0 and (state.steps >= steering.slice or state.stalls > steering.stalls or goal.stop[0] != 0):
         state.why = STALLED
-        if samples.loss.is_smoothed and state.moved > steering.hard:  # the next call would go on with the same one
+        # The next call would go on with the same smoothing.
+        if samples.loss.is_smoothed and state.moved > steering.hard:
             state.rho /= steering.growth
             state.prox *= steering.growth
 
@@ -324,7 +327,7 @@ def face_of(minimise_model, in_play, point, ids, bias):  # type: ignore[no-untyp
     size = ids.size
     whole = size + (1 if bias else 0)
     w = point.w[ids]
-    return Face(
+    return WorkingSet(
         minimise_model, ids, in_play.cols[ids], w, w.copy(), in_play.penalty[ids],
         np.empty((whole, whole)), np.zeros((whole, whole)), np.empty(whole), np.empty(whole),
         np.empty(size, np.int64), np.empty(size), np.empty(size),
@@ -351,11 +354,11 @@ def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: igno
             return
         if not samples.loss.is_steady or state.moved == 0 or face.w.size <= goal.steering.steady:
             model(Z, samples, path, face, state)
-        local = Model(
+        local = FaceModel(
             face.H, face.g, face.w, state.intercept, face.costs, in_play.forced, in_play.room, samples.bias,
             max(state.damping, 1e-10) * state.lift, goal.steering,
         )  # fmt: skip
-        call(face.minimise_model, lent(local), 0.3 * error, state.inner, face.d)
+        call(face.minimise_model, lend(local), 0.3 * error, state.inner, face.d)
         state.steps += 1
         state.moved += 1
         slope_at_zero(Z, samples, in_play, point, path, face, state)

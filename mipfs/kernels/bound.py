@@ -57,7 +57,7 @@ def sum_error(scores: Any, radius: Any, sizes: Any) -> Any:
     return (2.0 * np.sqrt(scores) * radius + radius * radius) * (1.0 + relative) + relative * scores
 
 
-def traded(bound: Any, leaves: Any, enters: Any) -> Any:
+def trade_gains(bound: Any, leaves: Any, enters: Any) -> Any:
     """The bound once one gain leaves the minimum and another enters, rounded down.
 
     Three roundings, each of them of u times the sum of the magnitudes at most, and the product's own.
@@ -105,20 +105,21 @@ def earned(
     following = max(0.0, free[count]) if count < len(free) else 0.0
     weakest = free[count - 1] if count > 0 and count == room else 0.0
     inside = 0
-    while inside < count and traded(bound, free[inside], following) >= cutoff:
+    while inside < count and trade_gains(bound, free[inside], following) >= cutoff:
         inside += 1
     low = count
     outside = count if room <= 0 else len(free)
-    while low < outside:  # falling gains: what fixes one fixes all after it
+    while low < outside:
+        # Falling gains: what fixes one fixes all after it.
         middle = (low + outside) // 2
-        if traded(bound, weakest, free[middle]) >= cutoff:
+        if trade_gains(bound, weakest, free[middle]) >= cutoff:
             outside = middle
         else:
             low = middle + 1
     return bound, inside, outside
 
 
-def added(*terms: float | Array) -> float:
+def add_down(*terms: float | Array) -> float:
     """The sum of numbers and of the entries of arrays, rounded down; ∞ where one is, but −∞ where they overflow."""
     every = np.hstack(terms)
     size = float(np.abs(every).sum())
@@ -140,7 +141,7 @@ def lower(g: float, gains: Array, inside: Any, free: Any, M: int | None) -> floa
     held = gains[inside]
     mine = gains[free]
     room = mine.size if M is None else M - held.size
-    return added(g, -held, -largest(mine, room))
+    return add_down(g, -held, -largest(mine, room))
 
 
 def largest(values: Array, count: int) -> Array:
@@ -151,7 +152,7 @@ def largest(values: Array, count: int) -> Array:
     return values
 
 
-def screened(
+def screen_atoms(
     g: float, gains: Array, inside: Integers, free: Integers, M: int | None, cutoff: float
 ) -> tuple[float, Integers, Integers]:
     """The bound of a node, and which free atoms it fixes in and out; arguments as of `lower`, `inside` and `free` (·,).
@@ -169,7 +170,7 @@ def screened(
 def with_each(g: float, gains: Array, inside: Integers, free: Integers, M: int | None) -> Array:
     """The bound of a node where one more free atom is in, (k,), for every atom; inf where none fits.
 
-    Arguments as of `screened`: what comes in pushes out the weakest that counts, where no place is left.
+    Arguments as of `screen_atoms`: what comes in pushes out the weakest that counts, where no place is left.
     """
     least = np.full(gains.size, np.inf)
     room = free.size if M is None else M - inside.size
@@ -177,5 +178,5 @@ def with_each(g: float, gains: Array, inside: Integers, free: Integers, M: int |
     if room > 0:
         mine = gains[free]
         weakest = 0.0 if room > free.size else max(0.0, float(-np.partition(-mine, room - 1)[room - 1]))
-        least[free] = np.where(mine >= weakest, bound, traded(bound, weakest, mine))
+        least[free] = np.where(mine >= weakest, bound, trade_gains(bound, weakest, mine))
     return least

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import held, lent
+from mipfs.compiled.lent import hold_until_here, lend
 from mipfs.kernels.loss import at_margins, curvature
 from mipfs.kernels.loss import slope as slope_of_loss
 from mipfs.kernels.newton import cholesky, cholesky_solve
@@ -38,7 +38,7 @@ DEAR = 2.0
 """What breaking a row counts in the gap, in units of its multiplier."""
 
 
-class Boxed(NamedTuple):
+class BoxedProgram(NamedTuple):
     """What is minimised.
 
     A : (n, d) rows, of which the first k columns are those of weights;  c : (n,)
@@ -58,7 +58,7 @@ class Boxed(NamedTuple):
     bend: float
 
 
-class Pace(NamedTuple):
+class BoxedPace(NamedTuple):
     """How far a call goes: relative gap to reach, dual value that is enough, steps, and the factor by which ρ grows."""
 
     tol: float
@@ -67,7 +67,7 @@ class Pace(NamedTuple):
     grow: float
 
 
-class At(NamedTuple):
+class BoxedPoint(NamedTuple):
     """Where it is.
 
     u, alpha, multipliers : in and out;  m, beta, q, curve : (n,);  inner : (n,) samples with curvature
@@ -91,17 +91,17 @@ class At(NamedTuple):
 
 
 @compiled(nogil=True)
-def boxed(given, u, alpha, multipliers, state, pace):  # type: ignore[no-untyped-def]
+def minimise_boxed(given, u, alpha, multipliers, state, pace):  # type: ignore[no-untyped-def]
     """Minimise; u (d,), α (n,) and λ (r,) are in and out, and state (3,): ρ, 1.0 when converged, Newton's steps so far.
 
     given : Boxed;  pace : Pace
     """
     n, d = given.A.shape
-    own = At(
+    own = BoxedPoint(
         u, alpha, np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int64), np.empty(d), np.empty(d),
         np.empty(d, np.bool_), np.empty(2), multipliers, np.empty(multipliers.size),
     )  # fmt: skip
-    at, last = lent(own), state[2] + pace.steps
+    at, last = lend(own), state[2] + pace.steps
     is_smoothed = given.loss.is_smoothed or multipliers.size > 0
     nothing = NOTHING_OF_ROWS if multipliers.size > 0 else NOTHING
     _times(given.A, u, at.m)
@@ -127,7 +127,7 @@ def boxed(given, u, alpha, multipliers, state, pace):  # type: ignore[no-untyped
         moves = 0
     copy_to(at.beta, at.alpha)
     copy_to(at.pull, at.multipliers)
-    held(own)
+    hold_until_here(own)
 
 
 @compiled(nogil=True)
@@ -297,7 +297,8 @@ def _direct(H, g, free, way):  # type: ignore[no-untyped-def]
         for b in range(count):
             L[a, b] = H[place[a], place[b]]
         L[a, a] += 1e-12 * L[a, a] + 1e-300
-    if L[count - 1, count - 1] <= 1e-290:  # no row bends, and the intercept takes a step of the gradient
+    # No row bends, and the intercept takes a step of the gradient.
+    if L[count - 1, count - 1] <= 1e-290:
         L[count - 1, count - 1] = 1.0
     cholesky(L)
     cholesky_solve(L, x)

@@ -19,7 +19,7 @@ from numba.extending import overload
 from scipy import sparse
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import Lent
+from mipfs.compiled.lent import BorrowedTuple
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.integer[Any]]
@@ -105,7 +105,8 @@ def _dot_columns(Z, cols, v, out):  # type: ignore[no-untyped-def]
             n = v.size
             k = cols.size
             whole = k - k % 4
-            for t in range(0, whole, 4):  # four columns share every load of v
+            for t in range(0, whole, 4):
+                # Four columns share every load of v.
                 p = Z[:, cols[t]]
                 q = Z[:, cols[t + 1]]
                 r = Z[:, cols[t + 2]]
@@ -133,7 +134,7 @@ def _dot_columns(Z, cols, v, out):  # type: ignore[no-untyped-def]
 
         return dense
 
-    if isinstance(Z, (types.BaseNamedTuple, Lent)):
+    if isinstance(Z, (types.BaseNamedTuple, BorrowedTuple)):
 
         def either(Z, cols, v, out):  # type: ignore[no-untyped-def]
             if is_sparse(Z):
@@ -187,7 +188,7 @@ def _add_columns(Z, cols, scale, out):  # type: ignore[no-untyped-def]
 
         return dense
 
-    if isinstance(Z, (types.BaseNamedTuple, Lent)):
+    if isinstance(Z, (types.BaseNamedTuple, BorrowedTuple)):
 
         def either(Z, cols, scale, out):  # type: ignore[no-untyped-def]
             if is_sparse(Z):
@@ -330,7 +331,8 @@ def copy_scaled(Z, cols, rows, root, R):  # type: ignore[no-untyped-def]
                 R[t, r] = column[rows[r]] * root[r]
         return
     by_rows = lines(Z.rows)
-    for low in range(0, count, STRIP_SAMPLES):  # a strip of samples stays in the cache
+    for low in range(0, count, STRIP_SAMPLES):
+        # A strip of samples stays in the cache.
         high = min(low + STRIP_SAMPLES, count)
         for t in range(cols.size):
             j = cols[t]

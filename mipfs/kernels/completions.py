@@ -26,10 +26,10 @@ from numba import types
 from numba.extending import overload
 
 from mipfs.compiled import compiled
-from mipfs.kernels.augmented_lagrangian import Pace
+from mipfs.kernels.augmented_lagrangian import LagrangianPace
 from mipfs.kernels.earned import gains, pack, rounded_down, scores_above, value_below
 from mipfs.kernels.loss import at_margins
-from mipfs.kernels.newton import Rows, margins
+from mipfs.kernels.newton import SvmRows, margins
 from mipfs.kernels.node import round_dual
 from mipfs.kernels.order import first_up
 from mipfs.kernels.vectors import copy_to
@@ -40,7 +40,7 @@ DONE, ABOVE, STOPPED, FULL = 0, 1, 2, 3
 another dual vector."""
 
 
-class Candidates(NamedTuple):
+class CompletionColumns(NamedTuple):
     """The columns that S and its completions are made of.
 
     X : as the data has them;  center, norms, penalty : (k,), of them
@@ -61,7 +61,7 @@ class Solvers(NamedTuple):
     smooth: Step
 
 
-class Given(NamedTuple):
+class CompletionProblem(NamedTuple):
     """What every call is about.
 
     solvers, columns : Solvers, Candidates;  samples, grid : as in `mipfs.kernels.structures`
@@ -69,13 +69,13 @@ class Given(NamedTuple):
     """
 
     solvers: Solvers
-    columns: Candidates
+    columns: CompletionColumns
     samples: Any
     grid: Any
     steering: Any
 
 
-class Claim(NamedTuple):
+class SelectionBound(NamedTuple):
     """What a dual vector proves of a selection of `held` features: value, not rounded, and the size of its terms.
 
     target : what is to be proven of it with one more
@@ -87,7 +87,7 @@ class Claim(NamedTuple):
     target: float
 
 
-class About(NamedTuple):
+class CompletedSelection(NamedTuple):
     """The selection S whose completions are ruled out.
 
     inside : (d,) int64, its columns;  held : what they cost;  target : as of `complete`
@@ -101,7 +101,7 @@ class About(NamedTuple):
     keys: npt.NDArray[Any]
 
 
-class Ruled(NamedTuple):
+class RuledOut(NamedTuple):
     """What a call finds.
 
     left : (m,) int64, in and out: the candidates, those that are left in front
@@ -130,7 +130,7 @@ RULED = np.dtype(
 that were put aside."""
 
 
-class Place(NamedTuple):
+class SvmPoint(NamedTuple):
     """Where an SVM on some columns is, over n samples.
 
     A : (n, d) rows;  u, alpha, state : of the solvers;  k : weights among u;  c : (n,) loss weights, of a type for each
@@ -186,7 +186,7 @@ def place_of(samples, k, count):  # type: ignore[no-untyped-def]
     """Room for an SVM on k columns, and for the scores of `count` candidates."""
     n = samples.y.size
     d = k + samples.bias
-    return Place(
+    return SvmPoint(
         np.empty((n, d)), np.zeros(d), np.zeros(n), np.zeros(3), k, samples.c.copy(), np.empty(n, np.int64),
         np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(2), np.empty((7, n + d)), np.empty(count),
         np.zeros(1, np.int64),
@@ -211,11 +211,13 @@ def _advance(given, at, tol, until):  # type: ignore[no-untyped-def]
         copy_to(at.c, at.alpha)
         at.state[1] = 1.0
     elif samples.loss.is_smoothed:
-        pace = Pace(tol, until, steering.hinge_steps, steering.grow, False)
-        call(solvers.hinge, Rows(at.A, at.c, at.k), at.u, at.alpha, at.state, pace, at.work)
+        pace = LagrangianPace(tol, until, steering.hinge_steps, steering.grow, False)
+        call(solvers.hinge, SvmRows(at.A, at.c, at.k), at.u, at.alpha, at.state, pace, at.work)
     else:
         steps = steering.smooth_steps
-        call(solvers.smooth, Rows(at.A, samples.c, at.k), samples.loss, at.u, at.alpha, at.state, tol, steps, at.work)
+        call(
+            solvers.smooth, SvmRows(at.A, samples.c, at.k), samples.loss, at.u, at.alpha, at.state, tol, steps, at.work
+        )
 
 
 @compiled(nogil=True)
@@ -352,7 +354,7 @@ def _by_selection(given, inside, target, ruled):  # type: ignore[no-untyped-def]
         value, size = proven(given, inside, at, grid.bits)
     out = np.zeros(ruled.left.size, np.int8)
     left = ruled.left[: total.left]
-    found = _sweep(columns, left, at, Claim(value, size, inside.size, target), out)
+    found = _sweep(columns, left, at, SelectionBound(value, size, inside.size, target), out)
     total.empty = -1
     if is_empty or found > 0:
         kept_as = keep(grid, at, ruled)
@@ -443,11 +445,11 @@ def _together(given, about, at, ruled, out, wide):  # type: ignore[no-untyped-de
     aim = (about.target - cost) * (1.0 + steering.beyond)
     _softly(given, about.target, aim, at)
     found = 0
-    claim = Claim(-np.inf, 0.0, d, about.target)
+    claim = SelectionBound(-np.inf, 0.0, d, about.target)
     for _attempt in range(steering.attempts):
         _advance(given, at, steering.tol, aim / grid.size)
         value, size = proven(given, about.inside, at, steering.bits)
-        claim = Claim(value, size, d, about.target)
+        claim = SelectionBound(value, size, d, about.target)
         found = _sweep(columns, ruled.left[:wide], at, claim, out[:wide])
         if found == wide or at.state[1] != 0.0:
             break
@@ -476,7 +478,7 @@ def _alone(given, about, at, ruled, ids):  # type: ignore[no-untyped-def]
     ruled.totals[0].steps += np.int64(at.state[2])
     if value > -np.inf:
         value += gains(at.s[d], columns.penalty[j])
-    return Claim(value, size, d, about.target)
+    return SelectionBound(value, size, d, about.target)
 
 
 @compiled(nogil=True)
@@ -489,7 +491,7 @@ def _still(out, ready):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _begun(given, inside, target, ruled):  # type: ignore[no-untyped-def]
+def _begin_ruling(given, inside, target, ruled):  # type: ignore[no-untyped-def]
     """Rule out what the SVM on S alone does; returns S, and room for SVMs on one column more and on several."""
     _, columns, samples, grid, steering = given
     d = inside.size
@@ -502,7 +504,7 @@ def _begun(given, inside, target, ruled):  # type: ignore[no-untyped-def]
     held = 0.0
     for r in range(d):
         held += columns.penalty[inside[r]]
-    return About(inside, held, target, first, first.s), at, many
+    return CompletedSelection(inside, held, target, first, first.s), at, many
 
 
 @compiled(nogil=True)
@@ -547,7 +549,7 @@ def complete(given, inside, target, ruled, stop):  # type: ignore[no-untyped-def
     total = ruled.totals[0]
     total.used = 0
     total.above = 0
-    about, at, many = _begun(given, inside, target, ruled)
+    about, at, many = _begin_ruling(given, inside, target, ruled)
     few = np.empty(ruled.left.size, np.int64)
     out = np.empty(ruled.left.size, np.int8)
     scratch = np.empty(inside.size + 1, np.int64), few, out

@@ -18,9 +18,10 @@ from mipfs.kernels.columns import dot_columns
 from mipfs.kernels.kinds import FINEST
 from mipfs.kernels.loss import dual
 
-rounded_down = register_jitable(bound.rounded_down)  # what compiled code calls, Python calls as it stands
+# Compiled code calls it, and Python calls it as it stands.
+rounded_down = register_jitable(bound.rounded_down)
 gains = register_jitable(bound.gains)
-traded = register_jitable(bound.traded)
+traded = register_jitable(bound.trade_gains)
 earned = compiled(nogil=True)(bound.earned)
 
 

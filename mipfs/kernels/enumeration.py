@@ -22,7 +22,7 @@ from mipfs.compiled import compiled
 from mipfs.kernels.completions import (
     ABOVE,
     DONE,
-    Ruled,
+    RuledOut,
     advance_to_end,
     complete,
     keep,
@@ -33,7 +33,7 @@ from mipfs.kernels.completions import (
 from mipfs.kernels.earned import earned, gains, scores_above, value_below
 from mipfs.kernels.order import sort_up
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
-from mipfs.kernels.subtree import GIVEN_BACK, LEAF, OPEN, REST, open_place, settled
+from mipfs.kernels.subtree import GIVEN_BACK, LEAF, OPEN, REST, open_place, settle_rows
 from mipfs.kernels.units import pack_node, unpack_node
 from mipfs.kernels.vectors import copy_to
 
@@ -42,7 +42,7 @@ NOTHING, OPEN_NODES = 1, 2
 the same node that come behind need it."""
 
 
-class Asked(NamedTuple):
+class EnumerationRequest(NamedTuple):
     """A part of an enumeration.
 
     M : the most columns that may be selected
@@ -58,7 +58,7 @@ class Asked(NamedTuple):
     leaves: int
 
 
-class Left(NamedTuple):
+class UnitPieces(NamedTuple):
     """What a unit leaves: a piece of the proof for every node, with the nodes that are open still.
 
     places : PLACE;  totals : (1,) TOTALS, whose `nodes` counts `heads`, and whose `places` is 0 where nothing was to do
@@ -79,7 +79,7 @@ class Left(NamedTuple):
     weights: npt.NDArray[Any]
 
 
-class Order(NamedTuple):
+class CandidateOrder(NamedTuple):
     """The columns of a node with two free places, by the dual vector of the SVM on what is inside.
 
     g : its value;  held : gains of what is inside;  ids, gains : (m,) the free columns, and theirs, falling
@@ -146,7 +146,7 @@ def _screen(left, place, dual, target):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _split(left, place, j, bound, dual):  # type: ignore[no-untyped-def]
+def _split_place(left, place, j, bound, dual):  # type: ignore[no-untyped-def]
     """Split a place, whose bound a dual vector earned, on a column; returns both places below, the column out first."""
     here = left.places[place]
     here.feature = j
@@ -182,7 +182,7 @@ def _finish(given, asked, left, ruled, node, stop):  # type: ignore[no-untyped-d
         states[j] = OUTSIDE
     for t in range(of.above):
         j = ruled.above[t]
-        place, alone = _split(left, place, j, bound, dual)
+        place, alone = _split_place(left, place, j, bound, dual)
         states[j] = INSIDE
         _give_back(left, states, (alone, LEAF, bound, dual, 0))
         states[j] = OUTSIDE
@@ -198,7 +198,7 @@ def _finish(given, asked, left, ruled, node, stop):  # type: ignore[no-untyped-d
 
 
 @compiled(nogil=True)
-def _ordered(given, asked, inside, free, ruled):  # type: ignore[no-untyped-def]
+def _order_columns(given, asked, inside, free, ruled):  # type: ignore[no-untyped-def]
     """Solve the SVM on what is inside, and order the free columns; its dual vector is the next to be kept."""
     _, columns, samples, grid, steering = given
     at = place_of(samples, inside.size, max(free.size, inside.size))
@@ -216,7 +216,7 @@ def _ordered(given, asked, inside, free, ruled):  # type: ignore[no-untyped-def]
     for t in range(free.size):
         keys[t] = -gains(at.s[t], columns.penalty[free[t]])
     sort_up(keys, free)
-    return Order(g, held, free, -keys, np.full(1, -1)), at
+    return CandidateOrder(g, held, free, -keys, np.full(1, -1)), at
 
 
 @compiled(nogil=True)
@@ -227,7 +227,7 @@ def _behind(order, t, target):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _kept(given, order, at, ruled):  # type: ignore[no-untyped-def]
+def _keep_dual(given, order, at, ruled):  # type: ignore[no-untyped-def]
     """The number of the order's dual vector, which is kept when it is first asked for."""
     if order.dual[0] < 0:
         order.dual[0] = keep(given.grid, at, ruled) + 1
@@ -240,17 +240,18 @@ def _in_turn(given, sides, asked, left, ruled, of, stop):  # type: ignore[no-unt
     total = left.totals[0]
     now = left.now
     inside = _of_state(left.states, INSIDE)
-    order, at = _ordered(given, asked, inside, _of_state(left.states, FREE), ruled)
+    order, at = _order_columns(given, asked, inside, _of_state(left.states, FREE), ruled)
     whole, last = _behind(order, 0, asked.target)
     here, _ = _behind(order, asked.begin, asked.target)
     if asked.begin > 0 and (asked.begin >= last or whole >= asked.target or here >= asked.target):
-        return  # the part before has closed what there is
+        # The part before has closed what there is.
+        return
     place = open_place(left)
     total.steps += ruled.totals[0].steps
     copy_to(left.states, now)
     if last < order.ids.size and whole < asked.target:
         if asked.begin == 0:
-            place = _screen(left, place, _kept(given, order, at, ruled), asked.target)
+            place = _screen(left, place, _keep_dual(given, order, at, ruled), asked.target)
         for t in range(last, order.ids.size):
             now[order.ids[t]] = OUTSIDE
     for t in range(asked.begin):
@@ -261,19 +262,19 @@ def _in_turn(given, sides, asked, left, ruled, of, stop):  # type: ignore[no-unt
     while t <= min(asked.end, last):
         rest = _behind(order, t, asked.target)[0]
         if rest > bound and (t == asked.begin or rest >= asked.target or t == asked.end):
-            bound, dual = rest, _kept(given, order, at, ruled)
+            bound, dual = rest, _keep_dual(given, order, at, ruled)
         if rest >= asked.target:
             _close(left, place, dual, asked.target)
             return
         if t == min(asked.end, last):
             break
         j = order.ids[t]
-        place, below = _split(left, place, j, bound, dual)
+        place, below = _split_place(left, place, j, bound, dual)
         copy_to(now, left.child)
         left.child[j] = INSIDE
         now[j] = OUTSIDE
         t += 1
-        below = settled(sides, asked.M, left, left.child, below, left)
+        below = settle_rows(sides, asked.M, left, left.child, below, left)
         if below < 0:
             continue
         node = below, OPEN, bound, dual, 0
@@ -297,7 +298,7 @@ def _has_room(sides, left, ruled):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _own(left, ruled, at, of):  # type: ignore[no-untyped-def]
+def _own_room(left, ruled, at, of):  # type: ignore[no-untyped-def]
     """What is left of the room for the piece of node `of`; at : places, nodes, dual vectors and bytes so far."""
     places, nodes, duals, n_bytes = at
     total = left.totals[of : of + 1]
@@ -305,11 +306,11 @@ def _own(left, ruled, at, of):  # type: ignore[no-untyped-def]
     counts.duals = 0
     counts.bytes = 0
     total[0].floor = np.inf
-    mine = Left(
+    mine = UnitPieces(
         left.places[places:], total, left.heads[nodes:], left.words, left.used, left.atoms, left.behind, left.states,
         left.now, left.child, left.weights,
     )  # fmt: skip
-    vectors = Ruled(
+    vectors = RuledOut(
         ruled.left, ruled.used, ruled.above, ruled.packed[n_bytes:], ruled.ends[duals:], ruled.grid[duals:],
         ruled.top[duals:], ruled.width[duals:], ruled.totals,
     )  # fmt: skip
@@ -339,7 +340,7 @@ def enumerate_nodes(given, sides, nodes, asked, left, ruled, stop):  # type: ign
         if not unpack_node(head, nodes.words, left.states, left.weights):
             return False
         left.weights[:] = 0.0
-        mine, vectors = _own(left, ruled, (places, count, duals, n_bytes), of)
+        mine, vectors = _own_room(left, ruled, (places, count, duals, n_bytes), of)
         if head.inside + 2 == asked.M:
             if stop[0] != NOTHING:
                 _in_turn(given, sides, asked, mine, vectors, head, stop)

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import held, lent
+from mipfs.compiled.lent import hold_until_here, lend
 from mipfs.kernels.newton import cholesky, cholesky_solve
 from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify, phi, threshold_level
 from mipfs.kernels.vectors import copy_to
 
 
-class Model(NamedTuple):
+class FaceModel(NamedTuple):
     """g'd + ½d'Hd + Φ(w + d_w) over a working set of k features, the forced ones first.
 
     H, g : (k, k) and (k,), with one more place at the end for b where `bias` says so;  w, b : the point
@@ -207,7 +207,7 @@ def slopes(g, pulled, x, cls, tau, b, grad, sign):  # type: ignore[no-untyped-de
 
 @compiled(nogil=True)
 def descend(model, tol, out):  # type: ignore[no-untyped-def]
-    """Minimise a `Model` over d, the prices c of the free features all one number ≥ 0; d goes to `out`."""
+    """Minimise a `FaceModel` over d, the prices c of the free features all one number ≥ 0; d goes to `out`."""
     H, g, w, b, c, bias = model.H, model.g, model.w, model.b, model.c, model.bias
     forced = model.forced
     K = model.K
@@ -219,7 +219,7 @@ def descend(model, tol, out):  # type: ignore[no-untyped-def]
         (w.copy(), np.empty(k, np.int64), np.empty(k), np.empty(k)),
         (np.zeros(size), np.zeros(size), np.empty(size), np.empty(size)),
     )
-    (x, cls, tau, sign), (moved, pulled, grad, d) = lent(own)
+    (x, cls, tau, sign), (moved, pulled, grad, d) = lend(own)
     # without a free feature Newton's step is the minimum
     level = 0.0
     sweeps = 0
@@ -248,7 +248,8 @@ def descend(model, tol, out):  # type: ignore[no-untyped-def]
                 if cls[t] != OUT and (x[t] + d[t]) * sign[t] < 0.0:
                     crossed += 1
                     d[t] = -x[t]
-                    if attempt == 0:  # it leaves the face, and the others move without it
+                    # It leaves the face, and the others move without it.
+                    if attempt == 0:
                         pull(H, t, -x[t], grad)
                         moved[t] -= x[t]
                         x[t] = 0.0
@@ -261,4 +262,4 @@ def descend(model, tol, out):  # type: ignore[no-untyped-def]
         if bias:
             moved[k] += d[k]
         multiply(H, moved, pulled)
-    held(own)
+    hold_until_here(own)

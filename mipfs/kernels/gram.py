@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
-from mipfs.kernels.rows import mixed
+from mipfs.kernels.rows import mix_hash
 
 
 @compiled(nogil=True)
@@ -53,4 +53,4 @@ def hash_dense_rows(bits, out):  # type: ignore[no-untyped-def]
     for j in range(k):
         for i in range(n):
             if bits[i, j] << np.uint64(1) != 0:
-                out[i] += mixed(bits[i, j], j)
+                out[i] += mix_hash(bits[i, j], j)

@@ -122,11 +122,11 @@ class LossKernels:
     @property
     def made(self) -> LossSteps:
         """The functions in machine code, which is compiled at the first call where none is kept."""
-        return _made(self)
+        return _look_up_steps(self)
 
 
 @cache
-def _made(kernels: LossKernels) -> LossSteps:
+def _look_up_steps(kernels: LossKernels) -> LossSteps:
     """The addresses of a loss's functions, looked up once a process: that takes numba's lock and 150 µs."""
     at_margins, slope, curvature, dual, *more = (step.made().address for step in kernels.steps)
     proximal = more[0] if more else 0

@@ -10,7 +10,8 @@ a_j = ±1/τ_j, because μ moves with w. So a step of the active set is one Chol
             backtrack   the step is halved until the model falls, weights that change sign cut off at zero
             stop_short  where no length pays, it ends at the least of the model before the first change of sign
 
-Throughout, model is a `Model` over k features, `here` and `there` are a `Place` each, `way` is a `Way`.
+Throughout, model is a `FaceModel` over k features, `here` and `there` are a `ModelPoint` each, `way` is a
+`ModelDirection`.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import held, lent
+from mipfs.compiled.lent import hold_until_here, lend
 from mipfs.kernels.face_descent import descend, face_direction, linear, multiply
 from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify, phi, phi_slope, threshold_level
 from mipfs.kernels.vectors import along, copy_to
 
 
-class Place(NamedTuple):
+class ModelPoint(NamedTuple):
     """A point of a model.
 
     x, cls, tau : (k,) weights, their classes and thresholds
@@ -41,7 +42,7 @@ class Place(NamedTuple):
     pulled: npt.NDArray[Any]
 
 
-class Way(NamedTuple):
+class ModelDirection(NamedTuple):
     """A step from a point: gradient of the quadratic, direction, and (k,) the signs that the weights are to have."""
 
     grad: npt.NDArray[Any]
@@ -60,7 +61,7 @@ def even(c, forced, K):  # type: ignore[no-untyped-def]
 
 @compiled(nogil=True)
 def minimise_model(model, tol, count, out):  # type: ignore[no-untyped-def]
-    """Minimise a `Model`, made of `count` samples, about to the accuracy `tol`; its step goes to `out`."""
+    """Minimise a `FaceModel`, made of `count` samples, about to the accuracy `tol`; its step goes to `out`."""
     if even(model.c, model.forced, model.K):
         descend(model, tol, out)
     else:
@@ -167,7 +168,7 @@ def direct(model, here, way, mu, best, keeps):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def valued(model, here, there, way, length):  # type: ignore[no-untyped-def]
+def evaluate_further(model, here, there, way, length):  # type: ignore[no-untyped-def]
     """The model's value at the weights of a place a step further, whose other parts are filled in."""
     x, cls, tau, moved, pulled = there.x, there.cls, there.tau, there.moved, there.pulled
     w = model.w
@@ -214,7 +215,7 @@ def backtrack(model, here, there, way, value, asked):  # type: ignore[no-untyped
     found = value
     while length > max(end, model.steering.model.shortest) or length == 1.0:
         end = min(end, cut_off(model, here, there, way, length))
-        found = valued(model, here, there, way, length)
+        found = evaluate_further(model, here, there, way, length)
         if found < value - 1e-3 * length * asked:
             break
         length *= model.steering.model.shorten
@@ -273,13 +274,13 @@ def stop_short(model, here, there, way, length):  # type: ignore[no-untyped-def]
         if reaches and t >= forced and not is_firm(c[t], tau[t]):
             y[t] = 0.0
             dropped = True
-    return valued(model, here, there, way, length), dropped
+    return evaluate_further(model, here, there, way, length), dropped
 
 
 @compiled(nogil=True)
 def place_of(k, size):  # type: ignore[no-untyped-def]
     """Room for a point of k weights, and one more entry in `size` for an intercept."""
-    return Place(np.empty(k), np.empty(k, np.int64), np.empty(k), np.zeros(size), np.zeros(size))
+    return ModelPoint(np.empty(k), np.empty(k, np.int64), np.empty(k), np.zeros(size), np.zeros(size))
 
 
 @compiled(nogil=True)
@@ -292,11 +293,11 @@ def most_steps(steering, k, count):  # type: ignore[no-untyped-def]
 
 @compiled(nogil=True)
 def by_classes(model, tol, count, out):  # type: ignore[no-untyped-def]
-    """Minimise a `Model` by a monotone active set on the classes, whatever the prices."""
+    """Minimise a `FaceModel` by a monotone active set on the classes, whatever the prices."""
     k = model.w.size
     size = model.g.size
-    own = place_of(k, size), place_of(k, size), Way(np.empty(size), np.empty(size), np.empty(k))
-    model, (here, there, way) = lent((model, own))
+    own = place_of(k, size), place_of(k, size), ModelDirection(np.empty(size), np.empty(size), np.empty(k))
+    model, (here, there, way) = lend((model, own))
     copy_to(model.w, here.x)
     value = phi(here.x, model.c, model.forced, model.K, here.cls, here.tau)
     # After a jam, a step that is cut short, features enter one at a time, and only where the face is solved.
@@ -326,4 +327,4 @@ def by_classes(model, tol, count, out):  # type: ignore[no-untyped-def]
         here, there = there, here
         value = found
     copy_to(here.moved, out)
-    held(own)
+    hold_until_here(own)

@@ -28,7 +28,7 @@ FLAT, SEARCH_STEPS = 0.1, 60
 """A line search ends where the slope is at most FLAT of the first one, or after SEARCH_STEPS steps."""
 
 
-class Rows(NamedTuple):
+class SvmRows(NamedTuple):
     """The rows of an SVM.
 
     A : (n, d) row-major array or CSR triple of y_i (z_i, 1);  c : (n,) loss weights
@@ -302,7 +302,7 @@ def newton_direction(A, inner, curve, g, k, out, rows):  # type: ignore[no-untyp
 
 
 @compiled(inline="always")
-def safeguarded(t, low, high, first, second):  # type: ignore[no-untyped-def]
+def safeguard_step(t, low, high, first, second):  # type: ignore[no-untyped-def]
     """The next step of a line search at t, where the function has these derivatives, and between what it then is.
 
     Newton's step on the first derivative; without a point beyond the minimum it at least doubles t, with one it stays
@@ -336,7 +336,7 @@ def smooth_search(loss, m, q, c, a0, a1, f0):  # type: ignore[no-untyped-def]
         second = a1 + sums[1]
         if abs(first) <= FLAT * abs(f0):
             break
-        t, low, high = safeguarded(t, low, high, first, second)
+        t, low, high = safeguard_step(t, low, high, first, second)
     return t
 
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import held, lent
+from mipfs.compiled.lent import hold_until_here, lend
 from mipfs.errors import UsageError
 from mipfs.kernels.boolean_newton import STALLED
 from mipfs.kernels.earned import balance, earned, gains, rounded_down, scores_above, to_grid, value_below
 from mipfs.kernels.order import falling
 from mipfs.kernels.perspective import IN, classify
-from mipfs.kernels.prices import WHOLE, Relaxed, drop_idle, price
+from mipfs.kernels.prices import WHOLE, PricedRelaxation, drop_idle, price
 from mipfs.kernels.prices import step as price_step
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
-from mipfs.kernels.structures import Goal, InPlay, Point
+from mipfs.kernels.structures import Goal, InPlay, RelaxationPoint
 from mipfs.kernels.vectors import copy_to
 from mipfs.pointers import call
 
@@ -122,13 +122,13 @@ def price_further(Z, samples, sides, work, count, full, slot, size):  # type: ig
     """A step of the prices from those of a node, to `work.y_next`; what it promises is `work.now.gain`."""
     now = work.now[0]
     beta = work.alphas[slot] / size
-    at = lent(
-        Relaxed(
+    at = lend(
+        PricedRelaxation(
             work.columns[:count], now.forced, full, work.w[:count], work.sigma[:count], beta, work.newton[0].rho, size
         )
     )
     now.gain = price_step(Z, samples, sides, at, work.y, work.steering.prices, work.atoms, work.y_next)
-    held(beta)
+    hold_until_here(beta)
 
 
 @compiled(nogil=True, inline="always")
@@ -165,16 +165,18 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
     count = now.forced + 1 if now.completes else now.count
     forced, room = (count, 0) if now.completes else (now.forced, now.room)
     size = grid.size
-    now.edge = limit.cutoff - now.constant  # of the plain node that the prices make of it
+    # The bound of the plain node that the prices make of this one.
+    now.edge = limit.cutoff - now.constant
     alpha = work.alphas[dual] / size
     copy_to(alpha, work.best)
     for t in range(count):
         work.costs[t] = work.priced[work.columns[t]] / size
-    in_play = lent(InPlay(work.columns[:count], forced, room, work.costs[:count]))
+    in_play = lend(InPlay(work.columns[:count], forced, room, work.costs[:count]))
     # The bound that the node inherits, which it must rise above where `rises` says so.
     known = (node.bound - now.constant) / size if limit.rises != 0.0 and not now.completes else -np.inf
     # By this much the goal lies above the cutoff: rounding α to the grid may take as much off the bound.
-    rounding = alpha.size * 2.0**-grid.bits * min(1.0, 2.0 * now.edge / size)  # α ≤ 2v where v is its value
+    # α ≤ 2v where v is its value.
+    rounding = alpha.size * 2.0**-grid.bits * min(1.0, 2.0 * now.edge / size)
     now.lower = -np.inf
     now.upper = np.inf
     tol = limit.tol
@@ -186,7 +188,7 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
         tol = 0.1 * work.steering.exact
         share = 1.0
     for _attempt in range(2):
-        goal = lent(Goal(now.edge / size + rounding, tol, share, known, work.stop, work.steering))
+        goal = lend(Goal(now.edge / size + rounding, tol, share, known, work.stop, work.steering))
         relax_in_slices(steps, alive.Z, samples, in_play, goal, work, alpha)
         piece.totals[0].steps += now.steps
         # Weights that overflowed are nothing to go on from.
@@ -209,7 +211,7 @@ def relax_in_slices(steps, Z, samples, in_play, goal, work, alpha):  # type: ign
     now = work.now[0]
     newton = work.newton[0]
     best = np.empty(alpha.size)
-    point = lent(Point(work.w[: in_play.cols.size], alpha, best))
+    point = lend(RelaxationPoint(work.w[: in_play.cols.size], alpha, best))
     now.steps = 0
     for _ in range(work.steering.slices):
         call(steps.relax, steps.minimise_model, Z, samples, in_play, goal, point, newton)
@@ -220,7 +222,7 @@ def relax_in_slices(steps, Z, samples, in_play, goal, work, alpha):  # type: ign
         now.upper = min(now.upper, newton.upper)
         if newton.why != STALLED or newton.steps < work.steering.slice or goal.stop[0] != 0:
             break
-    held((alpha, best))
+    hold_until_here((alpha, best))
 
 
 @compiled(nogil=True)

@@ -67,7 +67,8 @@ def sum_of_largest(values, K):  # type: ignore[no-untyped-def]
     if K <= 0:
         return 0.0
     if values.size > K:
-        largest(values, K)  # leaves those in front
+        # The K largest stand in front then.
+        largest(values, K)
     return values[: min(K, values.size)].sum()
 
 

@@ -23,7 +23,7 @@ OUT, IN, FRACTIONAL = 0, 1, 2
 
 
 @compiled(nogil=True)
-def held(size, c, mu):  # type: ignore[no-untyped-def]
+def sum_sigma(size, c, mu):  # type: ignore[no-untyped-def]
     """Σσ of features of the given |w| at multiplier μ, of that the fractional part, and by how much μ lowers this part.
 
     The last is −∂part/∂μ = Σ |w_j|/τ_j³ over the fractional features.
@@ -48,23 +48,23 @@ def held(size, c, mu):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def multiplier(size, c, K):  # type: ignore[no-untyped-def]
     """The least μ ≥ 0 at which Σσ ≤ K: Newton on (Σσ of the fractional ones)⁻², linear where c is one number."""
-    total, part, bend = held(size, c, 0.0)
+    total, part, bend = sum_sigma(size, c, 0.0)
     if total <= K:
         return 0.0
     # From here on τ_j ≥ Σ|w|/K for all j, so that Σσ ≤ Σ|w_j|/τ_j ≤ K; doubled where rounding says otherwise.
     low = 0.0
     high = max(0.5 * (size.sum() / max(K, 1)) ** 2 - c.min(), 0.0)
-    while held(size, c, high)[0] > K:
+    while sum_sigma(size, c, high)[0] > K:
         low = high
         high = 2.0 * high + 1e-300
     mu = low
-    total, part, bend = held(size, c, mu)
+    total, part, bend = sum_sigma(size, c, mu)
     for _ in range(200):
         # Newton on part(μ)⁻² = rest⁻², whose derivative is 2·bend·part⁻³; by bisection where that leaves the bracket.
         rest = K - (total - part)
         step = mu + 0.5 * (rest**-2 - part**-2) * part**3 / bend if rest > 0.0 and bend > 0.0 else high
         mu = step if low < step < high else 0.5 * (low + high)
-        total, part, bend = held(size, c, mu)
+        total, part, bend = sum_sigma(size, c, mu)
         if total > K:
             low = mu
         else:

@@ -32,7 +32,7 @@ WHOLE = 1e-6
 """Distance from 0 or 1 up to which σ_j counts as integral, and of a row from its end up to which it binds."""
 
 
-class Binding(NamedTuple):
+class BindingRows(NamedTuple):
     """Rows that bind, at most as many as there are.
 
     rows, side : numbers and sides ±1;  short : how far σ is inside;  held : multipliers ≥ 0
@@ -46,7 +46,7 @@ class Binding(NamedTuple):
     equal: npt.NDArray[Any]
 
 
-class Relaxed(NamedTuple):
+class PricedRelaxation(NamedTuple):
     """A node's relaxation, in the kernel's units.
 
     cols, forced : (q,) the columns in play, the forced ones first;  full : whether the cardinality row binds
@@ -108,7 +108,7 @@ def price(sides, y, penalty, priced, size):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def missed(sides, y, cols, sigma, dense):  # type: ignore[no-untyped-def]
+def measure_missed(sides, y, cols, sigma, dense):  # type: ignore[no-untyped-def]
     """What better multipliers could add at most: by how much σ misses the ends that y pays for.
 
     sigma (q,) of the columns `cols`; `dense` (k,) is scratch.
@@ -250,7 +250,8 @@ def curvature_of(Z, samples, relaxed, J):  # type: ignore[no-untyped-def]
     curvature(loss.curvature, beta, c, relaxed.rho, inner, weights, sums)
     n_inner = np.int64(sums[0])
     for r in range(n_inner):
-        weights[r] = weights[inner[r]]  # inner rises: what is still to be read stands behind
+        # Inner rises: what is still to be read stands behind.
+        weights[r] = weights[inner[r]]
     size = J.size + (1 if bias else 0)
     H = np.zeros((size, size))
     add_curvature(Z, label, relaxed.cols[J], inner[:n_inner], weights[:n_inner], bias, H)
@@ -286,7 +287,7 @@ def bend_of(relaxed, J, fractional, A, inner, H):  # type: ignore[no-untyped-def
 
 
 @compiled(nogil=True, inline="always")
-def eliminated(H, G, A, bend, damping):  # type: ignore[no-untyped-def]
+def eliminate_rows(H, G, A, bend, damping):  # type: ignore[no-untyped-def]
     """S = A diag(bend) A' + G H⁻¹ G', H a factor; the diagonal has A²·`damping` more, or 1 where that is 0."""
     m = A.shape[0]
     S = np.empty((m, m))
@@ -322,7 +323,7 @@ def step(Z, samples, sides, relaxed, y, steering, at, after):  # type: ignore[no
     at[:] = -1
     for t in range(q):
         at[cols[t]] = t
-    found = Binding(
+    found = BindingRows(
         np.empty(count, np.int64), np.empty(count), np.empty(count), np.empty(count), np.empty(count, np.bool_)
     )
     active = binding(sides, y, size, at, relaxed.sigma, found)
@@ -337,7 +338,7 @@ def step(Z, samples, sides, relaxed, y, steering, at, after):  # type: ignore[no
     H = curvature_of(Z, samples, relaxed, J)
     G, bend, stiff = bend_of(relaxed, J, fractional, A, steering.inner, H)
     cholesky(H)
-    S = eliminated(H, G, A, bend, steering.held * bend + stiff)
+    S = eliminate_rows(H, G, A, bend, steering.held * bend + stiff)
     short = found.short[:active]
     held = found.held[:active]
     change = np.empty(active)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from mipfs.compiled import compiled
 
 
-class Stored(NamedTuple):
+class StoredColumns(NamedTuple):
     """A CSC matrix.
 
     data, indices : the stored numbers and their rows;  indptr : (p + 1,) where columns begin
@@ -25,7 +25,7 @@ class Stored(NamedTuple):
     indptr: npt.NDArray[Any]
 
 
-class Chosen(NamedTuple):
+class ChosenColumns(NamedTuple):
     """Chosen columns in order of falling q.
 
     columns : (m,) positions;  q : (m,) with |Σ_i v_i x_ij x_ik| ≤ q_j q_k
@@ -35,7 +35,7 @@ class Chosen(NamedTuple):
     q: npt.NDArray[Any]
 
 
-class Rows(NamedTuple):
+class ChosenRows(NamedTuple):
     """The rows of the chosen columns, as `rows_of` makes them.
 
     starts : (n + 1,) row i has the entries starts[i] … starts[i + 1];  ranks, values : places of columns, and numbers
@@ -46,7 +46,7 @@ class Rows(NamedTuple):
     values: npt.NDArray[Any]
 
 
-class Room(NamedTuple):
+class PairScratch(NamedTuple):
     """Where pairs are summed, and where those that are found are left.
 
     sums : (m,) scratch;  mark : (m,) of −1 at first: the column that a partner was met with last

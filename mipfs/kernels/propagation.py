@@ -70,7 +70,8 @@ def propagate(sides, M, states, atoms, causes):  # type: ignore[no-untyped-def]
                 return found, this
             last = chosen[taken - 1] if taken > 0 else 0.0
             following = chosen[taken] if taken < waiting else 0.0
-            pushed = last if taken == room else 0.0  # the atom that one more inside pushes out
+            # The atom that one more inside pushes out.
+            pushed = last if taken == room else 0.0
             for s in range(start, stop):
                 j = indices[s]
                 a = side * data[s]

@@ -46,7 +46,7 @@ class Smooth(NamedTuple):
     unit: float
 
 
-class Groups(NamedTuple):
+class WeightGroups(NamedTuple):
     """The groups of weights.
 
     pointer : (t + 1,) entries of group t are pointer[t] : pointer[t + 1]
@@ -349,7 +349,7 @@ def move(at, scratch):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def accelerated(given, groups_of, at, tol, change, max_steps):  # type: ignore[no-untyped-def]
+def run_accelerated(given, groups_of, at, tol, change, max_steps):  # type: ignore[no-untyped-def]
     """Run at most `max_steps` accelerated steps; call again to go on.
 
     Parameters

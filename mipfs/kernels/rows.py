@@ -106,7 +106,7 @@ def _kinds(bits, values, columns, pointer, first, kind):  # type: ignore[no-unty
         key = np.uint64(0)
         for s in range(pointer[i], pointer[i + 1]):
             if values[s] != 0.0:
-                key += mixed(bits[s], columns[s])
+                key += mix_hash(bits[s], columns[s])
         slot = np.int64(key & np.uint64(size - 1))
         while True:
             t = table[slot]
@@ -144,7 +144,7 @@ def _alike(values, columns, pointer, i, j):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def mixed(bits, j):  # type: ignore[no-untyped-def]
+def mix_hash(bits, j):  # type: ignore[no-untyped-def]
     """A hash of an entry and its column; those of a row are added up."""
     x = bits ^ (np.uint64(j + 1) * np.uint64(0x9E3779B97F4A7C15))
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -15,7 +15,7 @@ SUMS_PER_COLUMN = 32
 """Sums that a dense column is added up in. With 8 written out float32 takes nine times as long (1000 × 8000)."""
 
 
-class Scaled(NamedTuple):
+class ScaledColumns(NamedTuple):
     """A CSC matrix with a factor for every column.
 
     data, indices, indptr : as it is stored;  divisor, divided : x_ij is the stored number, or that divided by divisor_j
@@ -63,7 +63,8 @@ def column_sums(stored, bounds, largest, first, last):  # type: ignore[no-untype
                 x = data[s] / by
                 one += abs(x)
                 two += x * x
-            bound = one * scale[j] * (1.0 + 1e-6)  # neither this rounding nor float32 makes it too small
+            # Neither this rounding nor float32 makes it too small.
+            bound = one * scale[j] * (1.0 + 1e-6)
             bounds[j] = max(bound, 1.2e-38) if bound > 0.0 else 0.0
             most = max(most, two * scale[j] * scale[j])
         largest[chunk] = most

@@ -146,7 +146,8 @@ def maximise(G, d, beta, relative):  # type: ignore[no-untyped-def]
                 is_free[free[leaving]] = False
                 size -= 1
                 free[leaving] = free[size]
-                if stalled:  # round-off: what was to enter leaves at once
+                # Round-off: what was to enter leaves at once.
+                if stalled:
                     break
                 continue
             # Optimality of the step: no entry outside has a slope above the common one of the free set.

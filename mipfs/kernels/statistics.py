@@ -11,7 +11,8 @@ _TINY = 2.2250738585072014e-308
 
 @compiled()
 def column_statistics(data, indptr, n, sums, found):  # type: ignore[no-untyped-def]
-    """Σ|x|; Σx², mean and deviation (divisor n), norm: in the order of sums, and so with the bits, of `matrix.scaled`.
+    """Σ|x|; Σx², mean and deviation (divisor n), norm: in the order of sums, and so with the bits, of
+    `matrix.scale_columns`.
 
     Parameters
     ----------

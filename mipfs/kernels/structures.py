@@ -13,14 +13,14 @@ from mipfs.pointers import Step
 from mipfs.settings.nodes import NodeSettings
 
 
-def given(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def only_read(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """An array that a kernel only reads, of one type whoever owns it: contiguous, and not to be written to."""
     view = array.view() if array.flags.forc else np.ascontiguousarray(array)
     view.flags.writeable = False
     return view
 
 
-class Samples(NamedTuple):
+class LossSamples(NamedTuple):
     """The loss of a node, in units of the largest weight.
 
     y, c : (n,) labels and loss weights; loss : its functions; bias : whether b is free
@@ -64,7 +64,7 @@ class Goal(NamedTuple):
     steering: Any
 
 
-class Columns(NamedTuple):
+class AliveColumns(NamedTuple):
     """The columns that are alive, and what is selected of them.
 
     Z, X : `TwoWays`, columns y∘(x − z)·√size of the kernel, and `Numbers`, the data's own
@@ -80,7 +80,7 @@ class Columns(NamedTuple):
     M: int
 
 
-class Grid(NamedTuple):
+class DualGrid(NamedTuple):
     """How dual vectors are kept.
 
     c, top : (n,) loss weights, and upper ends of the dual box, inf where there are none
@@ -180,7 +180,7 @@ def steering_of(settings: Any) -> Any:
     return np.array([dataclasses.astuple(settings)], _kind(settings))[0]
 
 
-class Point(NamedTuple):
+class RelaxationPoint(NamedTuple):
     """Where a relaxation is, in and out.
 
     w : (q,) weights; alpha : (n,) multipliers, where the loss is smoothed
@@ -192,7 +192,7 @@ class Point(NamedTuple):
     best: npt.NDArray[Any]
 
 
-class Path(NamedTuple):
+class NewtonPath(NamedTuple):
     """What the Newton steps of a node keep, over n samples and q columns in play.
 
     m, beta, curve, move : (n,) margins, β, curvature, and how a step moves the margins
@@ -220,7 +220,7 @@ class Path(NamedTuple):
     sums: npt.NDArray[Any]
 
     @classmethod
-    def of(cls, n: int, q: int, k: int) -> Path:
+    def of(cls, n: int, q: int, k: int) -> NewtonPath:
         """A path over n samples, q columns in play and k columns that are alive, before its first step."""
         return cls(
             np.zeros(n), np.empty(n), np.empty(n), np.empty(n), np.zeros(n), np.zeros(n), np.empty(n),
@@ -230,7 +230,7 @@ class Path(NamedTuple):
         )  # fmt: skip
 
 
-class Face(NamedTuple):
+class WorkingSet(NamedTuple):
     """A working set of s columns in play, forced ones first; vectors of s + 1 have the intercept at the end.
 
     ids, J : (s,) places among the columns in play, and columns;  w, center, costs : (s,) weights, those that the
@@ -255,7 +255,7 @@ class Face(NamedTuple):
     point: npt.NDArray[Any]
 
 
-class Work(NamedTuple):
+class ExplorationScratch(NamedTuple):
     """Scratch of explorations, over n samples, k columns and `budget` nodes.
 
     first : (B, n) dual vectors of the nodes that are explored from
@@ -294,7 +294,9 @@ class Work(NamedTuple):
     steering: Any
 
     @classmethod
-    def of(cls, n: int, k: int, rows: int, budget: int, count: int, stop: npt.NDArray[Any], steering: Any) -> Work:
+    def of(
+        cls, n: int, k: int, rows: int, budget: int, count: int, stop: npt.NDArray[Any], steering: Any
+    ) -> ExplorationScratch:
         """Room for explorations from `count` nodes."""
         return cls(
             np.empty((count, n)), np.empty((budget + 2, n)), np.empty((budget + 2, n), np.int64),
@@ -305,7 +307,7 @@ class Work(NamedTuple):
         )  # fmt: skip
 
 
-NO_MEMORY = given(np.zeros((0, 0)))
+NO_MEMORY = only_read(np.zeros((0, 0)))
 """Of a branching rule that keeps nothing."""
 
 
@@ -328,7 +330,7 @@ class RelaxedNode(NamedTuple):
     memory: npt.NDArray[Any]
 
 
-class Steps(NamedTuple):
+class NodeSteps(NamedTuple):
     """Steps of a node that are called by their address: see `mipfs.pointers`.
 
     relax : `mipfs.kernels.boolean_newton.relax`; minimise_model : `mipfs.kernels.model_step.minimise_model`
@@ -342,7 +344,7 @@ class Steps(NamedTuple):
     branch: Step
 
 
-class Piece(NamedTuple):
+class ExploredPiece(NamedTuple):
     """What an exploration of m = budget + 1 nodes and places leaves behind; of several ones with a leading axis.
 
     nodes (m,) NODE, states (m, k) int8, weights (m, k) float32
@@ -370,7 +372,7 @@ class Piece(NamedTuple):
     totals: npt.NDArray[Any]
 
     @classmethod
-    def of(cls, count: int, m: int, k: int, rows: int, places: int, n_bytes: int) -> Piece:
+    def of(cls, count: int, m: int, k: int, rows: int, places: int, n_bytes: int) -> ExploredPiece:
         """Empty pieces of `count` explorations of m nodes, k columns and `rows` rows, with their places and bytes."""
         return cls(
             np.zeros((count, m), NODE), np.empty((count, m, k), np.int8), np.empty((count, m, k), np.float32),

@@ -4,8 +4,8 @@ From an open node on, best bound first, until the budget of nodes is spent. What
 with a warm start and the dual vector that earned its bound; what is done is a piece of the proof, in its own numbering.
 A problem without rows is one with no rows: its nodes have no prices, and propagation fixes nothing in them.
 
-What becomes of a node that is relaxed (`fathom`, then `split`) does not depend on who relaxed it: Newton's steps here,
-ADMM (`mipfs.kernels.batch`), or the interior point, of whose nodes each is a piece of its own (`settle_relaxed`).
+What becomes of a node that is relaxed (`fathom`, then `split_node`) does not depend on who relaxed it: Newton's steps
+here, ADMM (`mipfs.kernels.batch`), or the interior point, of whose nodes each is a piece of its own (`settle_relaxed`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import lent
+from mipfs.compiled.lent import lend
 from mipfs.kernels.boolean_newton import STALLED
 from mipfs.kernels.earned import pack
 from mipfs.kernels.node import COMPLETE, RELAX, enter, place_to_split, solve
-from mipfs.kernels.prices import missed
+from mipfs.kernels.prices import measure_missed
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
-from mipfs.kernels.structures import Piece, RelaxedNode
+from mipfs.kernels.structures import ExploredPiece, RelaxedNode
 from mipfs.kernels.vectors import copy_to
 
 OPEN, LEAF, STUCK, DEAR, GIVEN_BACK, REST, BARREN = 0, 1, 2, 3, 4, 5, 6
@@ -39,10 +39,10 @@ def explore(steps, alive, samples, grid, sides, limits, pieces, work):  # type: 
     steps, alive, samples, grid, sides, limits, pieces, work : as in `mipfs.kernels.structures`
         limits (B,), and the arrays of `pieces` have a leading axis
     """
-    alive, samples, grid, sides, pieces, work = lent((alive, samples, grid, sides, pieces, work))
+    alive, samples, grid, sides, pieces, work = lend((alive, samples, grid, sides, pieces, work))
     for of in range(limits.size):
         copy_to(work.first[of], work.alphas[0])
-        explore_below(steps, alive, samples, grid, sides, limits[of], lent(piece_of(pieces, of)), work)
+        explore_below(steps, alive, samples, grid, sides, limits[of], lend(piece_of(pieces, of)), work)
 
 
 @compiled(nogil=True, inline="always")
@@ -65,7 +65,7 @@ def explore_below(steps, alive, samples, grid, sides, limit, piece, work):  # ty
             break
         is_split = fathom(alive, grid, sides, limit, piece, work, fate(grid, limit, work))
         if is_split and not goes_on(alive, sides, piece, work):
-            split(steps.branch, alive, sides, limit, piece, work)
+            split_node(steps.branch, alive, sides, limit, piece, work)
 
 
 @compiled(nogil=True, inline="always")
@@ -96,11 +96,11 @@ def settle_relaxed(branch, alive, grid, sides, limits, pieces, work, of):  # typ
 
     One that is decided is a leaf: nothing is left to relax.
     """
-    alive, grid, sides, pieces, work = lent((alive, grid, sides, pieces, work))
-    piece = lent(piece_of(pieces, of))
+    alive, grid, sides, pieces, work = lend((alive, grid, sides, pieces, work))
+    piece = lend(piece_of(pieces, of))
     node = piece.nodes[0]
     if fathom(alive, grid, sides, limits[of], piece, work, OPEN):
-        split(branch, alive, sides, limits[of], piece, work)
+        split_node(branch, alive, sides, limits[of], piece, work)
     elif node.place >= 0:
         node.why = LEAF
 
@@ -108,15 +108,15 @@ def settle_relaxed(branch, alive, grid, sides, limits, pieces, work, of):  # typ
 @compiled(nogil=True)
 def plant_all(pieces):  # type: ignore[no-untyped-def]
     """Every piece is its open node alone."""
-    pieces = lent(pieces)
+    pieces = lend(pieces)
     for i in range(pieces.totals.shape[0]):
-        plant(lent(piece_of(pieces, i)))
+        plant(lend(piece_of(pieces, i)))
 
 
 @compiled(nogil=True, inline="always")
 def piece_of(pieces, of):  # type: ignore[no-untyped-def]
     """The piece at position `of` of pieces whose arrays have a leading axis."""
-    return Piece(
+    return ExploredPiece(
         pieces.nodes[of], pieces.states[of], pieces.weights[of], pieces.places[of], pieces.duals[of],
         pieces.prices[of], pieces.packed[of], pieces.offers[of], pieces.sums[of], pieces.splits[of], pieces.totals[of],
     )  # fmt: skip
@@ -143,7 +143,8 @@ def plant(piece):  # type: ignore[no-untyped-def]
     node.next = RELAX
     node.parent = 0
     node.start = 0
-    dual = piece.duals[0]  # that of the first node, which the caller has
+    # The dual vector of the first node, which the caller has.
+    dual = piece.duals[0]
     dual.grid = 0
     dual.end = 0
     dual.top = 0
@@ -268,7 +269,8 @@ def fate(grid, limit, work):  # type: ignore[no-untyped-def]
     now = work.now[0]
     if now.is_leaf:
         return LEAF
-    if now.completes:  # a completion whose SVM stalls is split off
+    # A completion whose SVM stalls is split off.
+    if now.completes:
         return OPEN
     stalled = work.newton[0].why == STALLED and np.isfinite(limit.cutoff)
     return STUCK if stalled and now.upper - now.lower > work.steering.far * (now.edge / grid.size - now.lower) else OPEN
@@ -314,12 +316,12 @@ def fix(alive, sides, limit, piece, work):  # type: ignore[no-untyped-def]
 def settle(sides, M, piece, work, t):  # type: ignore[no-untyped-def]
     """Fix what the rows fix in a node: a chain of places, the other side of each refuted; whether anything is left."""
     node = piece.nodes[t]
-    node.place = settled(sides, M, piece, piece.states[t], node.place, work)
+    node.place = settle_rows(sides, M, piece, piece.states[t], node.place, work)
     return node.place >= 0
 
 
 @compiled(nogil=True)
-def settled(sides, M, piece, states, at, work):  # type: ignore[no-untyped-def]
+def settle_rows(sides, M, piece, states, at, work):  # type: ignore[no-untyped-def]
     """Fix what the rows fix at a place of a piece; returns the place where that is done, −1 where nothing is left."""
     found, broken = propagate(sides, states.size if M < 0 else M, states, work.atoms, work.behind)
     for f in range(found):
@@ -379,7 +381,7 @@ def goes_on(alive, sides, piece, work):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def split(branch, alive, sides, limit, piece, work):  # type: ignore[no-untyped-def]
+def split_node(branch, alive, sides, limit, piece, work):  # type: ignore[no-untyped-def]
     """Open both children of a node; one whose prices seem to lose much goes back, for others to be found."""
     now = work.now[0]
     total = piece.totals[0]
@@ -387,7 +389,7 @@ def split(branch, alive, sides, limit, piece, work):  # type: ignore[no-untyped-
     columns = work.columns[: now.count]
     if sides.indptr.size > 1 and node.age >= work.steering.aged:
         # What new prices could gain: what the last step of them fell short of, or complementarity misses.
-        lost = max(now.missing, missed(sides, work.y, columns, work.sigma, work.dense))
+        lost = max(now.missing, measure_missed(sides, work.y, columns, work.sigma, work.dense))
         if lost > work.steering.lost * (limit.cutoff - node.bound):
             node.why = DEAR
             return

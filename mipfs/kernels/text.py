@@ -17,7 +17,7 @@ DONE = 0
 ODD = 1
 
 
-class Lines(NamedTuple):
+class ParsedLines(NamedTuple):
     """Of every sample.
 
     labels, bags, lines, ends : (r,) its label; its bag, −1 without qid:; its line; where its entries end
@@ -143,7 +143,8 @@ def parse(text, at, limit, powers, samples, entries, state):  # type: ignore[no-
                 c = text[at]
                 if c == 10 or c == 35:
                     break
-                if first and c == 113:  # qid: is for Python unless it is plain
+                # Qid: is for Python unless it is plain.
+                if first and c == 113:
                     if not (text[at + 1] == 105 and text[at + 2] == 100 and text[at + 3] == 58):
                         state[5] = begin
                         return ODD

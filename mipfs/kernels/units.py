@@ -18,7 +18,7 @@ from mipfs.compiled import compiled
 from mipfs.kernels.earned import unpack
 from mipfs.kernels.node import RELAX
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
-from mipfs.kernels.structures import DUAL, PLACE, SPLIT, TOTALS, Piece, given
+from mipfs.kernels.structures import DUAL, PLACE, SPLIT, TOTALS, ExploredPiece, only_read
 from mipfs.kernels.vectors import copy_to
 from mipfs.pointers import Step
 
@@ -80,9 +80,10 @@ class FirstDuals(NamedTuple):
         none = np.empty(0, dtype=np.int64)
         return cls(np.empty(0, dtype=np.uint8), none, none, none, none)
 
-    def followed_by(self, found: Found) -> FirstDuals:
+    def followed_by(self, found: ExploredPieces) -> FirstDuals:
         """These, and the fresh ones of explorations behind them."""
-        duals, sizes = found.duals, found.totals["bytes"]
+        duals = found.duals
+        sizes = found.totals["bytes"]
         before = np.repeat(np.cumsum(sizes) - sizes, found.totals["duals"] - 1)
         own = duals["end"] + before + self.packed.size, duals["grid"], duals["top"], duals["width"]
         numbers = zip((self.ends, self.exponent, self.level, self.width), own, strict=True)
@@ -104,7 +105,7 @@ class FirstDuals(NamedTuple):
         return FirstDuals(packed, ends, self.exponent[at], self.level[at], self.width[at])
 
 
-class Found(NamedTuple):
+class ExploredPieces(NamedTuple):
     """What the explorations of B nodes leave, one after the other; numbers are those of each one's own piece.
 
     totals : (B,) TOTALS
@@ -132,7 +133,11 @@ class Found(NamedTuple):
 
 
 def laid_out(
-    nodes: OpenNodes, duals: FirstDuals, c: npt.NDArray[np.float64], pieces: Piece, first: npt.NDArray[np.float64]
+    nodes: OpenNodes,
+    duals: FirstDuals,
+    c: npt.NDArray[np.float64],
+    pieces: ExploredPiece,
+    first: npt.NDArray[np.float64],
 ) -> None:
     """Put open nodes in the first places of their pieces, and their dual vectors in `first` (B, n).
 
@@ -141,23 +146,23 @@ def laid_out(
     ValueError
         They are nodes over other atoms, or of other samples.
     """
-    if not lay_out(*handed(nodes, duals, c), pieces, first):
+    if not lay_out(*lay_out_arguments(nodes, duals, c), pieces, first):
         raise ValueError("the open nodes are those of other atoms, or of other samples")
 
 
-def handed(
+def lay_out_arguments(
     nodes: OpenNodes, duals: FirstDuals, c: npt.NDArray[np.float64]
 ) -> tuple[OpenNodes, FirstDuals, bool, npt.NDArray[np.float64]]:
     """What `lay_out` takes of nodes, of one type wherever they come from."""
-    read_only = OpenNodes(given(nodes.heads), given(nodes.words))
-    numbers = (given(one) for one in (duals.ends, duals.exponent, duals.level, duals.width))
-    return read_only, FirstDuals(given(duals.packed), *numbers), bool(np.any(c != c[0])), given(c)
+    read_only = OpenNodes(only_read(nodes.heads), only_read(nodes.words))
+    numbers = (only_read(one) for one in (duals.ends, duals.exponent, duals.level, duals.width))
+    return read_only, FirstDuals(only_read(duals.packed), *numbers), bool(np.any(c != c[0])), only_read(c)
 
 
-def steps(pieces: Piece, c: npt.NDArray[np.float64], first: npt.NDArray[np.float64]) -> list[Step]:
+def steps(pieces: ExploredPiece, c: npt.NDArray[np.float64], first: npt.NDArray[np.float64]) -> list[Step]:
     """The kernels of units, not compiled yet."""
     duals = FirstDuals.none()
-    laid = Step.of(lay_out, *handed(OpenNodes.empty(), duals, c), pieces, first)
+    laid = Step.of(lay_out, *lay_out_arguments(OpenNodes.empty(), duals, c), pieces, first)
     return [laid, Step.of(gather, pieces, _room_for(pieces, 0, 0))]
 
 
@@ -171,9 +176,17 @@ def lay_out(nodes, duals, weighted, c, pieces, first):  # type: ignore[no-untype
         if not unpack_node(head, nodes.words, pieces.states[of, 0], pieces.weights[of, 0]):
             return False
         node = pieces.nodes[of, 0]
-        node.bound, node.intercept, node.rho = head.bound, head.intercept, head.rho
-        node.parent, node.start, node.place, node.next = 0, 0, 0, RELAX
-        node.why, node.age, node.atom, node.share = head.why, head.age, head.atom, head.share
+        node.bound = head.bound
+        node.intercept = head.intercept
+        node.rho = head.rho
+        node.parent = 0
+        node.start = 0
+        node.place = 0
+        node.next = RELAX
+        node.why = head.why
+        node.age = head.age
+        node.atom = head.atom
+        node.share = head.share
         step = 2.0 ** -duals.exponent[of]
         for i in range(tops.size):
             tops[i] = np.int64(min(np.floor(c[i] / step), 2.0**WHOLE_BITS))
@@ -218,7 +231,8 @@ def pack_node(states, weights, words, head):  # type: ignore[no-untyped-def]
     k = states.size
     at = head.start + (k + BITS - 1) // BITS
     words[head.start : at] = 0
-    head.inside, head.weights = 0, 0
+    head.inside = 0
+    head.weights = 0
     for j in range(k):
         if states[j] == OUTSIDE:
             words[head.start + j // BITS] |= np.int32(1) << np.int32(j % BITS)
@@ -237,19 +251,27 @@ def pack_node(states, weights, words, head):  # type: ignore[no-untyped-def]
     return end + head.weights
 
 
-def sizes(pieces: Piece) -> tuple[int, int]:
+def sizes(pieces: ExploredPiece) -> tuple[int, int]:
     """How many nodes of all pieces go back, and how many words those take."""
     there = pieces.nodes["place"] >= 0
     there &= np.arange(there.shape[1]) < pieces.totals["nodes"]
-    count, k = int(np.count_nonzero(there)), pieces.states.shape[2]
-    inside, weights = np.count_nonzero(pieces.states[there] == INSIDE), np.count_nonzero(pieces.weights[there])
+    count = int(np.count_nonzero(there))
+    k = pieces.states.shape[2]
+    inside = np.count_nonzero(pieces.states[there] == INSIDE)
+    weights = np.count_nonzero(pieces.weights[there])
     return count, count * -(-k // BITS) + int(inside) + 2 * int(weights)
 
 
 @compiled(nogil=True)
 def gather(pieces, found):  # type: ignore[no-untyped-def]
     """Put what is used of every piece behind the other, in `found`, which has room for it."""
-    n_places, n_duals, n_bytes, n_offers, n_back, n_words, n_splits = 0, 0, 0, 0, 0, 0, 0
+    n_places = 0
+    n_duals = 0
+    n_bytes = 0
+    n_offers = 0
+    n_back = 0
+    n_words = 0
+    n_splits = 0
     for of in range(found.totals.size):
         total = pieces.totals[of, 0]
         found.totals[of] = total
@@ -277,29 +299,38 @@ def gather(pieces, found):  # type: ignore[no-untyped-def]
             if node.place < 0:
                 continue
             head = found.back.heads[n_back]
-            head.bound, head.intercept, head.rho = node.bound, node.intercept, node.rho
-            head.place, head.dual, head.prices = node.place, node.parent, node.parent
-            head.age, head.why, head.order, head.start = node.age, node.why, 0, n_words
-            head.atom, head.share = node.atom, node.share
+            head.bound = node.bound
+            head.intercept = node.intercept
+            head.rho = node.rho
+            head.place = node.place
+            head.dual = node.parent
+            head.prices = node.parent
+            head.age = node.age
+            head.why = node.why
+            head.order = 0
+            head.start = n_words
+            head.atom = node.atom
+            head.share = node.share
             n_words = pack_node(pieces.states[of, t], pieces.weights[of, t], found.back.words, head)
             found.counts[of] += 1
             n_back += 1
 
 
-def gathered(pieces: Piece) -> Found:
+def gather_pieces(pieces: ExploredPiece) -> ExploredPieces:
     """What some explorations leave."""
     found = _room_for(pieces, *sizes(pieces))
     gather(pieces, found)
     return found
 
 
-def _room_for(pieces: Piece, count: int, size: int) -> Found:
+def _room_for(pieces: ExploredPiece, count: int, size: int) -> ExploredPieces:
     """Room for what explorations leave, `count` nodes of `size` words among it."""
     total = pieces.totals[:, 0]
-    k, rows = pieces.states.shape[2], pieces.prices.shape[2]
+    k = pieces.states.shape[2]
+    rows = pieces.prices.shape[2]
     fresh = int(total["duals"].sum()) - total.size
     offered = int(total["offers"].sum()) - total.size + int(np.count_nonzero(pieces.sums[:, 0] >= 0.0))
-    return Found(
+    return ExploredPieces(
         np.empty(total.size, TOTALS), np.empty(int(total["places"].sum()), PLACE), np.empty(fresh, DUAL),
         np.empty(int(total["bytes"].sum()), np.uint8), np.empty((fresh, rows)),
         OpenNodes(np.empty(count, OPEN_NODE), np.empty(size, np.int32)), np.empty(total.size, np.int64),

@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 from mipfs.errors import UsageError
-from mipfs.plumbing.declared import shown
+from mipfs.plumbing.declared import show_value
 
 LOSSES = {
     "hinge": "mipfs.losses.hinge",
@@ -30,7 +30,7 @@ def get_loss(name: str) -> Any:
         No loss of that name.
     """
     if not isinstance(name, str) or name not in LOSSES:
-        raise UsageError(f"loss {shown(name)} is not known; it is one of {', '.join(LOSSES)}")
+        raise UsageError(f"loss {show_value(name)} is not known; it is one of {', '.join(LOSSES)}")
     return importlib.import_module(LOSSES[name]).LOSS
 
 

@@ -16,12 +16,12 @@ import numpy.typing as npt
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Integers
-from mipfs.svm.dyadic import balanced
+from mipfs.svm.dyadic import balance_dual
 
 if TYPE_CHECKING:
     from mipfs.kernels.loss import LossKernels
     from mipfs.losses.terms import Terms
-    from mipfs.svm.solver import Solver
+    from mipfs.svm.solver import SvmSolver
 
 Array = npt.NDArray[np.float64]
 
@@ -44,7 +44,7 @@ class Loss(ABC):
     slack_degree : int or None, the k of a loss ℓ(m) = max(0, 1 − m)^k/k
     kernels : LossKernels or None, its compiled functions: without them branch's nodes are interior points
     terms : class of `mipfs.losses.terms.Terms`, the loss as an interior point sees it
-    solver_class : class of `mipfs.svm.solver.Solver`, the SVM on selected columns
+    solver_class : class of `mipfs.svm.solver.SvmSolver`, the SVM on selected columns
     target, has_free_slacks, says_sign : y_i f(x_i) + ξ_i ≥ target, whether ξ may be negative, and whether ξ ≥ 0 must be
         said: of the declared forms
     """
@@ -70,14 +70,14 @@ class Loss(ABC):
         return self.max_slope < np.inf
 
     @property
-    def solver_class(self) -> type[Solver]:
+    def solver_class(self) -> type[SvmSolver]:
         """The SVM on selected columns: by default Newton's method, compiled where the kernels know a smooth loss."""
         from mipfs.svm import plain, smooth
 
         is_known = self.kernels is not None and not self.kernels.is_smoothed
-        return smooth.Solver if is_known else plain.PlainSolver
+        return smooth.SmoothSolver if is_known else plain.PlainSolver
 
-    def Solver(self, data: Instance, c: Array, bias: bool) -> Solver:
+    def Solver(self, data: Instance, c: Array, bias: bool) -> SvmSolver:
         """The SVM on any columns of an instance, with loss weights c (n,)."""
         return self.solver_class(self, data, c, bias)
 
@@ -124,7 +124,7 @@ class Loss(ABC):
 
     def feasible_dual(self, alpha: Array, c: Array, y: Array, bias: bool) -> tuple[Integers, int]:
         """α on a grid on which its box and y'α = 0 are integer identities; see `mipfs.svm.dyadic`."""
-        return balanced(alpha, self.top(c), y, bias)
+        return balance_dual(alpha, self.top(c), y, bias)
 
     def best_multiple(self, alpha: Array, c: Array, squares: float) -> float | None:
         """The t ≥ 0 of largest g(tα) − ½ t² squares with tα in the box (but for dust); None where no formula says."""

@@ -33,7 +33,7 @@ SPLITTER = 2.0**27 + 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
+class CompensatedWeights:
     """A classifier on the scaled data, its weights and its intercept in two floats each.
 
     Attributes
@@ -48,19 +48,19 @@ class Weights:
     b_rest: float = 0.0
 
     @classmethod
-    def of(cls, w: Array, b: float) -> Weights:
+    def of(cls, w: Array, b: float) -> CompensatedWeights:
         """Of floats."""
         return cls(w, b, np.zeros(w.size))
 
     @classmethod
-    def products(cls, w: Array, scale: Array, b: Fraction) -> Weights:
+    def products(cls, w: Array, scale: Array, b: Fraction) -> CompensatedWeights:
         """Weights times a scale each, neither near what underflows, and a rational intercept."""
         high, low = _product(w, scale)
         intercept, rest = _pair(b)
         return cls(high, intercept, low, rest)
 
     @classmethod
-    def exactly(cls, w: list[Fraction], b: Fraction) -> Weights:
+    def exactly(cls, w: list[Fraction], b: Fraction) -> CompensatedWeights:
         """The nearest of rational numbers."""
         pairs = [_pair(value) for value in [*w, b]]
         high, low = np.array(pairs, dtype=float).reshape(-1, 2).T
@@ -76,7 +76,9 @@ class Weights:
         return _pair(Fraction(self.b) + Fraction(self.b_rest) - moved)
 
 
-def evaluated(loss: Any, block: Block, y: Array, c: Array, at: Weights, beside: float) -> tuple[float, float]:
+def evaluate_loss(
+    loss: Any, block: Block, y: Array, c: Array, at: CompensatedWeights, beside: float
+) -> tuple[float, float]:
     """L at the weights of some columns, and what it may be too small by.
 
     Parameters
@@ -112,7 +114,7 @@ def evaluated(loss: Any, block: Block, y: Array, c: Array, at: Weights, beside: 
     return value, error + 2.0 * (n + 16) * U * value
 
 
-def _of_measure(measure: Any, block: Block, at: Weights) -> float | None:
+def _of_measure(measure: Any, block: Block, at: CompensatedWeights) -> float | None:
     """The largest Δ(ȳ) − w'a(ȳ), or 0, of exact scores; None where they are too many, or nothing computes it."""
     n, k = block.shape
     if n * max(1, k) > MOST_EXACT_NUMBERS:
@@ -125,12 +127,12 @@ def _of_measure(measure: Any, block: Block, at: Weights) -> float | None:
     return None if found is None else float(found)
 
 
-def _size(block: Block, at: Weights) -> float:
+def _size(block: Block, at: CompensatedWeights) -> float:
     """At least Σ_j |w_j x_ij| + |b| of every sample."""
     return float((block.largest() + np.abs(block.center)) @ np.abs(at.w)) + abs(at.b)
 
 
-def _slacks(block: Block, y: Array, rows: Integers, at: Weights, target: float) -> Array:
+def _slacks(block: Block, y: Array, rows: Integers, at: CompensatedWeights, target: float) -> Array:
     """target − y(x'w + b) of some samples, nearly as if it was rounded once, (r,)."""
     total, lost = _scores(block.values, rows, at, _size(block, at))
     b, rest = at.at_zero(block.center)
@@ -140,7 +142,7 @@ def _slacks(block: Block, y: Array, rows: Integers, at: Weights, target: float) 
     return np.asarray(slack + (missing - y[rows] * lost))
 
 
-def _scores(values: Any, rows: Integers, at: Weights, size: float) -> tuple[Array, Array]:
+def _scores(values: Any, rows: Integers, at: CompensatedWeights, size: float) -> tuple[Array, Array]:
     """x'w of some samples in two floats each, (r,), where no Σ_j |w_j x_ij| is above `size`.
 
     Let σ be a power of two above 2·size. Then p̄ = fl(fl(σ + p) − σ) is p on a grid of uσ, sums of such p̄ are exact in

@@ -102,7 +102,7 @@ class HingeTerms(Terms):
         return 1.0, 0.0
 
 
-class Solver(solver.Solver):
+class HingeSolver(solver.SvmSolver):
     """The hinge SVM by semismooth Newton on the augmented Lagrangian (`mipfs.kernels.augmented_lagrangian`)."""
 
     def start(self) -> tuple[Array, float]:
@@ -113,8 +113,8 @@ class Solver(solver.Solver):
         self, A: Any, c: Array, k: int, u: Array, alpha: Array, *, rho: float, tol: float, warm: bool, careful: bool
     ) -> tuple[float, int]:
         """Minimise over u = (w, b), in place."""
-        from mipfs.kernels.augmented_lagrangian import Pace, augmented_lagrangian
-        from mipfs.kernels.newton import Rows
+        from mipfs.kernels.augmented_lagrangian import LagrangianPace, augmented_lagrangian
+        from mipfs.kernels.newton import SvmRows
 
         np.minimum(alpha, c, out=alpha)
         if u.size == 0:
@@ -124,8 +124,8 @@ class Solver(solver.Solver):
         state = np.array([rho, 0.0, 0.0])
         steps = solver.steps_per_call(STEPS_PER_CALL, c.size * u.size)
         while state[1] == 0.0 and state[2] < MAX_STEPS and not self.must_stop():
-            pace = Pace(tol, self.until, steps, growth, warm)
-            augmented_lagrangian(Rows(A, c, k), u, alpha, state, pace, self._work)
+            pace = LagrangianPace(tol, self.until, steps, growth, warm)
+            augmented_lagrangian(SvmRows(A, c, k), u, alpha, state, pace, self._work)
             warm = True
         return float(state[0]), int(state[2])
 
@@ -140,7 +140,7 @@ class Hinge(base.Loss):
     slack_degree = 1
     kernels = LossKernels(at_margins, slope, curvature, dual, proximal, ARRAYS, is_smoothed=True)
     terms = HingeTerms
-    solver_class = Solver
+    solver_class = HingeSolver
 
     def value(self, margins: Array, c: Array) -> float:
         """L(m)."""

@@ -5,7 +5,7 @@ Dual set A = {α_ȳ ≥ 0, Σ α_ȳ ≤ C}, g(α) = Σ α_ȳ Δ(ȳ), v = Σ α_�
     v(σ) = max over α ∈ A of  g(α) − ½ Σ_j σ_j ω_j(α)²,   ω = X'v
 
 is convex in σ as for the other losses, and its dual vectors are cuts. Seen by those who only need ω, a dual vector is
-y∘v ≥ 0, shape (n,); g cannot be told from it and comes with the `Combination`. There is no bias.
+y∘v ≥ 0, shape (n,); g cannot be told from it and comes with the `LabellingsDual`. There is no bias.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy.typing as npt
 from mipfs.data.instance import Instance
 from mipfs.measures import Measure, Violated
 from mipfs.svm import central
-from mipfs.svm.bundle import Best, ask
-from mipfs.svm.labellings import Combination, Labellings
+from mipfs.svm.bundle import BestPoint, ask
+from mipfs.svm.labellings import Labellings, LabellingsDual
 from mipfs.svm.solver import SVM
 
 Array = npt.NDArray[np.float64]
@@ -50,12 +50,12 @@ class Structural:
         """L at margins y_i f_i (n,); every c_i is C."""
         return float(c[0]) * max(0.0, self.measure.violated(self.measure.y * margins).value)
 
-    def Solver(self, data: Instance, c: Array, bias: bool) -> Solver:
+    def Solver(self, data: Instance, c: Array, bias: bool) -> StructuralSolver:
         """The inner solver on one instance."""
-        return Solver(data, c, bias, self.measure)
+        return StructuralSolver(data, c, bias, self.measure)
 
 
-class Joint:
+class UnmeasuredLoss:
     """What there is to say of the structural loss before its measure is known."""
 
     name, pointwise, has_top, dual_depends_on_c, has_rho, is_smooth, says_odds, slack_degree, kernels = (
@@ -75,10 +75,10 @@ class Joint:
         return np.maximum(0.0, rho - margins)
 
 
-LOSS = Joint()
+LOSS = UnmeasuredLoss()
 
 
-class Solver:
+class StructuralSolver:
     """The structural SVM on any columns of one instance, by a bundle method (Mao 2013, Algorithm 1 with one group).
 
     Labellings are kept from call to call: they hold for all columns.
@@ -113,7 +113,7 @@ class Solver:
         Returns
         -------
         SVM
-            With ``alpha`` = y∘v and its `Combination`.
+            With ``alpha`` = y∘v and its `LabellingsDual`.
         """
         from mipfs.kernels.simplex_qp import PROXIMAL_WEIGHT, maximise
 
@@ -128,7 +128,7 @@ class Solver:
             self._beta = np.zeros(1)
         B = root[:, None] * pool.block(ids, Z)
         G, beta = _gram(B), np.append(max(0.0, 1.0 - self._beta.sum()), self._beta)
-        best, steps, sharpness = Best(np.zeros(ids.size)), 0, PROXIMAL_WEIGHT
+        best, steps, sharpness = BestPoint(np.zeros(ids.size)), 0, PROXIMAL_WEIGHT
         for _ in range(MAX_ROUNDS):
             if sharpness >= EXACT_MASTER:
                 steps += maximise(G, np.append(0.0, pool.losses), beta, sharpness)
@@ -152,7 +152,7 @@ class Solver:
                 if self.must_stop():
                     break
                 B = np.column_stack([B, root * pool.last(ids, Z)])
-                G = _bordered(G, B)
+                G = _border_matrix(G, B)
                 continue
             if is_closed() or sharpness < EXACT_MASTER or self.must_stop():
                 break
@@ -180,7 +180,7 @@ def _gram(B: Array) -> Array:
     return G
 
 
-def _bordered(G: Array, B: Array) -> Array:
+def _border_matrix(G: Array, B: Array) -> Array:
     """G with the last column of B taken in."""
     K = G.shape[0]
     out = np.zeros((K + 1, K + 1))
@@ -189,4 +189,4 @@ def _bordered(G: Array, B: Array) -> Array:
     return out
 
 
-__all__ = ["Combination", "Solver", "Structural"]
+__all__ = ["LabellingsDual", "Structural", "StructuralSolver"]

@@ -10,7 +10,7 @@ import numpy as np
 from mipfs.data.unit import times
 from mipfs.errors import UsageError
 from mipfs.measures import MEASURES
-from mipfs.plumbing.declared import checked, shown
+from mipfs.plumbing.declared import check_value, show_value
 
 CONSTANTS = 1e-50, 1e50
 """Sizes of the constant column, in the unit of the others (`mipfs.data.unit`): its square is squared again."""
@@ -30,8 +30,8 @@ def check_asked(problem: Any) -> None:
         raise UsageError(f"the structural loss is joint over the samples and has no {kind}")
     if problem.measure is None:
         raise UsageError(f"the structural loss needs a measure: one of {', '.join(MEASURES)}")
-    if not 0.0 < checked("intercept_scaling", problem.intercept_scaling, float) < math.inf:
-        raise UsageError(f"intercept_scaling = {shown(problem.intercept_scaling)} must be a number > 0")
+    if not 0.0 < check_value("intercept_scaling", problem.intercept_scaling, float) < math.inf:
+        raise UsageError(f"intercept_scaling = {show_value(problem.intercept_scaling)} must be a number > 0")
     low, high = (times(end, problem.exponent) for end in CONSTANTS)
     if problem.bias and not low <= problem.intercept_scaling <= high:
         raise UsageError(

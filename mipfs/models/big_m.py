@@ -31,9 +31,9 @@ from mipfs.formulation.conic import Multiplier, bias_of, cp, design_of, extra_co
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.inner.subproblem import Subproblem
-from mipfs.kernels.bound import added, gains
+from mipfs.kernels.bound import add_down, gains
 from mipfs.plumbing.arrays import Array
-from mipfs.plumbing.declared import declared
+from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
 
 TOLERANCE = 1e-8
@@ -76,7 +76,9 @@ def implied_bounds(problem: Problem, U: float | None = None) -> Array:
             raise UsageError("no selection satisfies the rows: there is no upper bound to compute big-M from")
         rounded = subproblem.solve(sigma.astype(float), TOLERANCE)
         U = problem.evaluate(rounded.ids, rounded.svm.w, rounded.svm.b)
-    earned = added(found.cut.constant, -gains(found.cut.slopes, 0.0))  # at a large C the SVM's own sums are too rough
+    earned = add_down(
+        found.cut.constant, -gains(found.cut.slopes, 0.0)
+    )  # at a large C the SVM's own sums are too rough
     lower = max(0.0, earned - 1e-9 * abs(earned))
     if not (math.isfinite(U) and lower <= U):
         raise UsageError(f"U = {U!r} is no value of a classifier: the plain SVM has {plain.primal:.8g} already")
@@ -123,7 +125,7 @@ class _Lagrangian:
         return taken, self.penalty - price * self.W
 
 
-@declared
+@check_arguments
 def build(
     data: Instance,
     *,

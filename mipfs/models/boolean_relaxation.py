@@ -23,9 +23,9 @@ from mipfs.formulation import check
 from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, extra_cost, loss_of, over_weights, polytope
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.parameters import Parameters
-from mipfs.formulation.point import Point, shared_values
+from mipfs.formulation.point import ClassifierPoint, shared_values
 from mipfs.formulation.program import Formulation, check_size
-from mipfs.plumbing.declared import declared
+from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
 
 
@@ -63,7 +63,7 @@ def declare(problem: Problem) -> Formulation:
     return attach(program_of(problem), "boolean", declare, values_at)
 
 
-def values_at(problem: Problem, point: Point) -> Mapping[str, Any]:
+def values_at(problem: Problem, point: ClassifierPoint) -> Mapping[str, Any]:
     """The variables at a classifier: t_j = w_j² too."""
     return {**shared_values(problem, point), "t": point.t}
 
@@ -94,7 +94,7 @@ def program_of(problem: Problem) -> Formulation:
     return Formulation(problem, program, sigma, variables, parameters=parameters.by_name)
 
 
-@declared
+@check_arguments
 def build(
     data: Instance,
     *,

@@ -21,7 +21,7 @@ from cvxpy.problems.problem import SolverStats
 from cvxpy.reductions.solution import Solution
 
 from mipfs.errors import UsageError
-from mipfs.formulation.cvxpy_attach import MARK, Built, text_of
+from mipfs.formulation.cvxpy_attach import MARK, BuiltFormulation, text_of
 from mipfs.result.result import Result, Status
 
 NAME = "mipfs"
@@ -55,7 +55,7 @@ def solve(program: Any, driver: str = "branch", **options: Any) -> float:
     """
     from mipfs.drivers import solve as solve_model
 
-    built = _built(program)
+    built = _find_built(program)
     if driver not in EXACT:
         raise UsageError(f"driver = {driver!r}: method='mipfs' has the exact ones, {', '.join(EXACT)}")
     result = solve_model(replace(built.formulation, cvxpy=program), driver, **options)
@@ -65,12 +65,12 @@ def solve(program: Any, driver: str = "branch", **options: Any) -> float:
         return math.inf
     if not result.has_classifier:
         raise cvxpy.error.SolverError(f"mipfs found no classifier: {result.status.name}, {result.stop_reason.name}")
-    program._value = _checked(program, result)
+    program._value = _check_value(program, result)
     program._status = cvxpy.settings.OPTIMAL if result.status is Status.OPTIMAL else cvxpy.settings.USER_LIMIT
     return float(program._value)
 
 
-def _built(program: Any) -> Built:
+def _find_built(program: Any) -> BuiltFormulation:
     """What the variables of a program were declared for.
 
     Raises
@@ -84,7 +84,7 @@ def _built(program: Any) -> Built:
             "method='mipfs' solves programs of mipfs.models, such as models.big_m(data, M=5, binary=True).cvxpy; for "
             "one of your own give mipfs.solve a mipfs.Formulation, which says the problem that it stands for"
         )
-    built: Built = next(iter(found.values()))
+    built: BuiltFormulation = next(iter(found.values()))
     sigma = built.formulation.sigma
     if not isinstance(sigma, cvxpy.Variable) or sigma.attributes["boolean"] is not True:
         raise UsageError(
@@ -94,7 +94,7 @@ def _built(program: Any) -> Built:
     return built
 
 
-def _checked(program: Any, result: Result) -> float:
+def _check_value(program: Any, result: Result) -> float:
     """The value of the program at the classifier of a result, which is checked to be a point of it.
 
     Raises

@@ -28,7 +28,7 @@ from mipfs.formulation import check
 from mipfs.formulation.conic import bias_of, cp, design_of, extra_cost, loss_of, over_weights, polytope
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, TooLargeError, check_size
-from mipfs.plumbing.declared import declared
+from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
 
 MAX_FEATURES = 500
@@ -77,7 +77,7 @@ def declare(problem: Problem) -> Formulation:
     return attach(Formulation(problem, program, sigma, variables), "decomposed-sdp", declare)
 
 
-@declared
+@check_arguments
 def build(
     data: Instance,
     *,

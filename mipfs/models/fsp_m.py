@@ -23,7 +23,7 @@ from typing import Any
 from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.plumbing.declared import declared
+from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
 
 
@@ -54,7 +54,7 @@ def problem(
     )
 
 
-@declared
+@check_arguments
 def build(
     data: Instance,
     *,

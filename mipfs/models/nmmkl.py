@@ -28,10 +28,10 @@ from mipfs.data.instance import Instance
 from mipfs.formulation import check
 from mipfs.formulation.conic import cp, design_of, dual_of
 from mipfs.formulation.cvxpy_attach import Sigma, attach
-from mipfs.formulation.point import Point
+from mipfs.formulation.point import ClassifierPoint
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.plumbing.declared import declared
+from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
 
 
@@ -98,7 +98,7 @@ def _omega(problem: Problem, free: Integers, v: Any) -> tuple[Any, Any, Any]:
     return omega, defined.args[0] == defined.args[1] + problem.ends.matrix[:, free].T @ nu, nu
 
 
-def values_at(problem: Problem, point: Point) -> Mapping[str, Any]:
+def values_at(problem: Problem, point: ClassifierPoint) -> Mapping[str, Any]:
     """Nothing but σ: its variables are those of the dual."""
     return {}
 
@@ -131,7 +131,7 @@ def _two_sided(lb: Array, ub: Array) -> tuple[Any, Any]:
     return pi, cost
 
 
-@declared
+@check_arguments
 def build(
     data: Instance,
     *,

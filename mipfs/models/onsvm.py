@@ -20,9 +20,9 @@ from mipfs.data.instance import Instance
 from mipfs.formulation import check
 from mipfs.formulation.conic import bias_of, cp, design_of, loss_of
 from mipfs.formulation.cvxpy_attach import attach
-from mipfs.formulation.point import Point
+from mipfs.formulation.point import ClassifierPoint
 from mipfs.formulation.program import Formulation, check_size
-from mipfs.plumbing.declared import declared
+from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
 
 
@@ -57,13 +57,13 @@ def declare(problem: Problem) -> Formulation:
     return attach(declared, "onsvm", declare, values_at)
 
 
-def values_at(problem: Problem, point: Point) -> Mapping[str, Any]:
+def values_at(problem: Problem, point: ClassifierPoint) -> Mapping[str, Any]:
     """The variables at a classifier: w = p − q, one of each 0."""
     parts = {"p": np.maximum(point.w, 0.0), "q": np.maximum(-point.w, 0.0)}
     return {**parts, "b": point.b, "xi": point.slacks(problem.loss)}
 
 
-@declared
+@check_arguments
 def build(
     data: Instance,
     *,

@@ -17,7 +17,7 @@ from mipfs.formulation import check
 from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of, over_weights
 from mipfs.formulation.cvxpy_attach import attach
 from mipfs.formulation.program import Formulation, check_size
-from mipfs.plumbing.declared import declared
+from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
 
 
@@ -61,7 +61,7 @@ def declare(problem: Problem) -> Formulation:
     return attach(Formulation(problem, program, None, variables), "plain-svm", declare)
 
 
-@declared
+@check_arguments
 def build(
     data: Instance,
     *,

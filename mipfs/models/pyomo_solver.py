@@ -104,7 +104,7 @@ class Mipfs(SolverBase):  # type: ignore[misc]
 
         config = self.config(value=kwds, preserve_implicit=True)
         began = datetime.datetime.now(datetime.UTC)
-        problem = _declared(model)
+        problem = _declared_problem(model)
         options = _options(config, model, problem)
         lines = [LiveLines(stream) for stream in config.tee]
         try:
@@ -188,7 +188,7 @@ class Loader(SolutionLoader):  # type: ignore[misc]
         raise NoReducedCostsError("a mixed-integer model has no reduced costs")
 
 
-def _declared(model: Any) -> Problem:
+def _declared_problem(model: Any) -> Problem:
     """The problem that a model stands for.
 
     Raises

@@ -28,7 +28,7 @@ from mipfs.formulation.program import Formulation, check_size
 from mipfs.models.boolean_relaxation import program_of, values_at
 from mipfs.models.reduced_mkl import Pool, primal
 from mipfs.models.reduced_mkl import declare as restricted
-from mipfs.plumbing.declared import declared
+from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
 
 GAP = 1e-7
@@ -96,7 +96,7 @@ def generated(problem: Problem) -> list[np.ndarray[tuple[int], np.dtype[np.float
     return list(sigmas)
 
 
-@declared
+@check_arguments
 def build(
     data: Instance,
     *,

@@ -18,9 +18,9 @@ from mipfs.errors import UsageError
 from mipfs.formulation import check
 from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of, over_weights
 from mipfs.formulation.cvxpy_attach import attach
-from mipfs.formulation.point import Point, shared_values
+from mipfs.formulation.point import ClassifierPoint, shared_values
 from mipfs.formulation.program import Formulation, check_size
-from mipfs.plumbing.declared import declared
+from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
 
 
@@ -67,12 +67,12 @@ def declare(problem: Problem) -> Formulation:
     return attach(Formulation(problem, program, None, variables), "qcqp-ssvm", declare, values_at)
 
 
-def values_at(problem: Problem, point: Point) -> Mapping[str, Any]:
+def values_at(problem: Problem, point: ClassifierPoint) -> Mapping[str, Any]:
     """The variables at a classifier: t = ‖w‖² too."""
     return {**shared_values(problem, point), "t": float(point.w @ point.w)}
 
 
-@declared
+@check_arguments
 def build(
     data: Instance,
     *,

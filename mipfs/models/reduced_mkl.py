@@ -27,11 +27,11 @@ from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
-from mipfs.formulation.conic import Design, Multiplier, bias_of, cp, design_of, dual_of, loss_of, over_weights
+from mipfs.formulation.conic import AtomDesign, Multiplier, bias_of, cp, design_of, dual_of, loss_of, over_weights
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, check_size
-from mipfs.plumbing.arrays import Array, Integers, scattered
-from mipfs.plumbing.declared import declared
+from mipfs.plumbing.arrays import Array, Integers, scatter
+from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
 
 Pool = Sequence[Any] | str
@@ -88,7 +88,7 @@ def _again(problem: Problem, pool: Array, form: Literal["dual", "primal"]) -> Fo
     return declare(problem, allowed(problem, pool), form)
 
 
-def _columns(problem: Problem, sigmas: Array) -> tuple[Design, list[tuple[Integers, Array]]]:
+def _columns(problem: Problem, sigmas: Array) -> tuple[AtomDesign, list[tuple[Integers, Array]]]:
     """The columns of all atoms that some σᵗ uses, and for every t the positions of its own and their √σ.
 
     An empty selection keeps one column, times zero: the program has an entry for it then.
@@ -206,10 +206,10 @@ def _selection(problem: Problem, given: Any) -> Array:
         ids = values.astype(np.int64)
     else:
         ids = problem.atoms_of([str(name) for name in values])
-    return scattered(p, ids, 1.0)
+    return scatter(p, ids, 1.0)
 
 
-@declared
+@check_arguments
 def build(
     data: Instance,
     *,

@@ -25,9 +25,9 @@ from mipfs.errors import UsageError
 from mipfs.formulation import check
 from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of, over_weights
 from mipfs.formulation.cvxpy_attach import attach
-from mipfs.formulation.point import Point
+from mipfs.formulation.point import ClassifierPoint
 from mipfs.formulation.program import Formulation, TooLargeError, check_size
-from mipfs.plumbing.declared import declared
+from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
 
 MAX_FEATURES = 80
@@ -85,13 +85,13 @@ def declare(problem: Problem) -> Formulation:
     return attach(Formulation(problem, program, None, variables), "sdp-ssvm", declare, values_at)
 
 
-def values_at(problem: Problem, point: Point) -> Mapping[str, Any]:
+def values_at(problem: Problem, point: ClassifierPoint) -> Mapping[str, Any]:
     """The variables at a classifier: V = (w, 1)(w, 1)ᵀ, of which w and W are parts."""
     both = np.append(point.w, 1.0)
     return {"V": np.outer(both, both), "b": point.b, "xi": point.slacks(problem.loss)}
 
 
-@declared
+@check_arguments
 def build(
     data: Instance,
     *,

@@ -34,9 +34,9 @@ from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.models.reduced_mkl import Pool, allowed, selections
 from mipfs.plumbing.arrays import Array
-from mipfs.plumbing.declared import declared
+from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
-from mipfs.widened import widened
+from mipfs.widened import widen_problem
 
 GAP = 1e-6
 """Relative gap to which labellings and selections are generated."""
@@ -98,7 +98,7 @@ def declare(
     """
     if form not in ("dual", "primal"):
         raise UsageError(f"form = {form!r} is unknown; it is one of dual, primal")
-    wide = widened(problem)
+    wide = widen_problem(problem)
     check(wide, "structural")
     check_size(wide.data, "CVXPY program")
     again: Callable[[Problem], Formulation] = partial(declare, form=form)
@@ -184,14 +184,14 @@ def generated(problem: Problem) -> tuple[npt.NDArray[Any], Array, list[Array]]:
     """
     from mipfs.drivers import two_layer
     from mipfs.drivers.most_violated import MostViolated
-    from mipfs.inner.inner_layer import Inner
-    from mipfs.inner.restricted import Pool as Members
+    from mipfs.inner.inner_layer import BundleMethod
+    from mipfs.inner.restricted import SelectionPool as Members
     from mipfs.run.run import Run
 
     run = Run(problem, two_layer.Options(gap=GAP))
     most_violated = MostViolated(run, "hull")
     members = Members()
-    inner = Inner(problem, run.settings.layer)
+    inner = BundleMethod(problem, run.settings.layer)
     for _ in range(MAX_SELECTIONS):
         ids, sigma, lower = most_violated.of(inner.dual)
         if lower == -np.inf:
@@ -213,7 +213,7 @@ def columns(problem: Problem, counts: npt.NDArray[Any]) -> Array:
     return np.asarray(pulled[own.ids] * own.scale[:, None])
 
 
-@declared
+@check_arguments
 def build(
     data: Instance,
     *,

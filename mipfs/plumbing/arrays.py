@@ -17,7 +17,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 Number = TypeVar("Number", bound=np.generic)
 
 
-def scattered(shape: int | tuple[int, ...], ids: Any, values: Any) -> Array:
+def scatter(shape: int | tuple[int, ...], ids: Any, values: Any) -> Array:
     """Zeros of a shape but for `values` at `ids`."""
     found = np.zeros(shape)
     found[ids] = values
@@ -31,7 +31,7 @@ def mask_of(size: int, ids: Any) -> Mask:
     return found
 
 
-def changed(values: npt.NDArray[Number], ids: Any, new: Any) -> npt.NDArray[Number]:
+def replace_at(values: npt.NDArray[Number], ids: Any, new: Any) -> npt.NDArray[Number]:
     """A copy of `values` with `new` at `ids`."""
     found = values.copy()
     found[ids] = new

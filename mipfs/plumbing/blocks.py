@@ -54,7 +54,7 @@ def cut(work: npt.NDArray[np.number], count: int) -> Integers:
     return ends
 
 
-def each(work: Callable[[int], object], count: int) -> None:
+def run_each(work: Callable[[int], object], count: int) -> None:
     """Do work(0) … work(count − 1), at once by the threads that there are inside a node; an error ends it.
 
     Parameters

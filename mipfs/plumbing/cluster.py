@@ -11,7 +11,7 @@ from threading import Event
 from typing import Any
 
 from mipfs.errors import MissingExtraError, UsageError
-from mipfs.plumbing.declared import shown
+from mipfs.plumbing.declared import show_value
 
 LOG = logging.getLogger("mipfs")
 SCHEDULER_SECONDS = 5.0
@@ -62,17 +62,17 @@ def check_client(client: Any) -> None:
     except ImportError:
         raise MissingExtraError("distributed", "dask", "client") from None
     if not isinstance(client, Client) or client.asynchronous:
-        raise UsageError(f"client = {shown(client)} is no dask.distributed.Client (one that is not asynchronous)")
+        raise UsageError(f"client = {show_value(client)} is no dask.distributed.Client (one that is not asynchronous)")
 
 
-def refused(error: BaseException) -> BaseException:
+def local_error(error: BaseException) -> BaseException:
     """What an error on a worker is here."""
     if isinstance(error, (ImportError, AttributeError)):
         return UsageError(f"the workers cannot load mipfs ({error}); install the same version there")
     return error
 
 
-def killed(error: BaseException) -> bool:
+def has_killed(error: BaseException) -> bool:
     """Whether the work took one worker after the other with it."""
     from distributed import KilledWorker
 
@@ -134,7 +134,7 @@ class Cluster:
         """Look again before the next answer: something was lost."""
         self._looked = -math.inf
 
-    def scattered(self, value: Any, worker: str | None = None, seconds: float = FETCH_SECONDS) -> Any:
+    def scatter(self, value: Any, worker: str | None = None, seconds: float = FETCH_SECONDS) -> Any:
         """The future of a value that a worker holds: the one named, or any, and the others fetch it or were sent it.
 
         A worker that dies in the middle of a broadcast may leave it waiting for ever, with the lock that the next one
@@ -178,7 +178,7 @@ class Cluster:
         return True
 
 
-class Task:
+class ClusterTask:
     """Something that a worker is asked, once more wherever it is lost on its way.
 
     Parameters
@@ -231,8 +231,8 @@ class Task:
                 self.cluster.stale()  # what held the answer is gone
         elif future.status == "error":
             error = future.exception()
-            if not killed(error):
-                raise refused(error)
+            if not has_killed(error):
+                raise local_error(error)
             self.failed = True
         self.failed = self.failed or self._tries >= MOST_FETCHES
         return self.failed

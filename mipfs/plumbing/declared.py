@@ -48,7 +48,7 @@ _REFUSED = object()
 
 
 @dataclass(frozen=True)
-class Within:
+class NumberRange:
     """The range of a number; NaN lies in none.
 
     Attributes
@@ -89,19 +89,19 @@ class Within:
         return f"{what} {inside}; {self.hint}" if self.hint else f"{what} {inside}"
 
 
-ANY = Within(finite=False)
+ANY = NumberRange(finite=False)
 """Of a number without a range."""
-Count = Annotated[int, Within(1)]
-Natural = Annotated[int, Within(0)]
-Positive = Annotated[float, Within(above=0)]
-Excess = Annotated[float, Within(0)]
+Count = Annotated[int, NumberRange(1)]
+Natural = Annotated[int, NumberRange(0)]
+Positive = Annotated[float, NumberRange(above=0)]
+Excess = Annotated[float, NumberRange(0)]
 """A relative gap, say, as large as one likes."""
-Share = Annotated[float, Within(0, below=1)]
-Gap = Annotated[float, Within(0, below=1, hint="0.02 is 2%")]
+Share = Annotated[float, NumberRange(0, below=1)]
+Gap = Annotated[float, NumberRange(0, below=1, hint="0.02 is 2%")]
 """A relative gap: 2 for 2% would ask for nothing, or for everything."""
-Seconds = Annotated[float, Within(0, of="seconds", finite=False)]
+Seconds = Annotated[float, NumberRange(0, of="seconds", finite=False)]
 """Infinite where there is no limit."""
-Gigabytes = Annotated[float, Within(above=0, of="gigabytes", finite=False)]
+Gigabytes = Annotated[float, NumberRange(above=0, of="gigabytes", finite=False)]
 """Of 10⁹ bytes."""
 Seed = Natural
 Names = tuple[str, ...]
@@ -120,10 +120,10 @@ def check_fields(record: Any, *names: str) -> None:
     owner: Any = type(record)
     hints = _hints(owner)
     for name in names:
-        object.__setattr__(record, name, checked(name, getattr(record, name), hints[name]))
+        object.__setattr__(record, name, check_value(name, getattr(record, name), hints[name]))
 
 
-def declared(function: Callable[P, R]) -> Callable[P, R]:
+def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """A function whose arguments are checked at every call."""
     signature = inspect.signature(function)
     many = {name for name, one in signature.parameters.items() if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)}
@@ -134,7 +134,7 @@ def declared(function: Callable[P, R]) -> Callable[P, R]:
         hints = _hints(function)
         for name, value in bound.arguments.items():
             if name in hints and name not in many:
-                bound.arguments[name] = checked(name, value, hints[name])
+                bound.arguments[name] = check_value(name, value, hints[name])
         return function(*bound.args, **bound.kwargs)
 
     return checks
@@ -146,10 +146,10 @@ def arguments_of(function: Callable[..., Any], given: Mapping[str, Any]) -> dict
         hints = _hints(function)
     except (NameError, AttributeError, TypeError):  # annotations that mean nothing when they are resolved
         hints = {}
-    return {name: checked(name, value, hints.get(name, Any)) for name, value in given.items()}
+    return {name: check_value(name, value, hints.get(name, Any)) for name, value in given.items()}
 
 
-def checked(name: str, value: Any, hint: Any) -> Any:
+def check_value(name: str, value: Any, hint: Any) -> Any:
     """A value as it was declared.
 
     Raises
@@ -159,12 +159,12 @@ def checked(name: str, value: Any, hint: Any) -> Any:
     """
     several = _alternatives(hint)
     for kind in several:
-        found = _taken(value, kind)
+        found = _take(value, kind)
         if found is not _REFUSED:
             return found
     if isinstance(value, str) and any(_holds_names(kind) for kind in several):
         return (value,)  # one name where a list of them is meant
-    said = f"{shown_name(name)} = {shown(value)}"
+    said = f"{shown_name(name)} = {show_value(value)}"
     kinds = [kind for kind in several if kind is not types.NoneType]
     if all(get_origin(kind) is Literal for kind in kinds):
         choices = [repr(choice) for kind in kinds for choice in get_args(kind)]
@@ -173,12 +173,12 @@ def checked(name: str, value: Any, hint: Any) -> Any:
         inner = next((one for one in get_args(kind) if one is not Ellipsis), Any)
         if (get_origin(kind) or kind) in SEQUENCES and isinstance(value, (list, tuple)):
             for item in value:
-                checked(name, item, inner)
+                check_value(name, item, inner)
     words = [*map(_words, kinds), *(["None"] if len(kinds) < len(several) else [])]
     raise UsageError(f"{said} must be {' or '.join(dict.fromkeys(words))}")
 
 
-def shown(value: Any) -> str:
+def show_value(value: Any) -> str:
     """A value for a message: on one line, not too long."""
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**MANY_DIGITS:
         return f"about {'-' if value < 0 else ''}2^{value.bit_length()}"
@@ -208,15 +208,15 @@ def _alternatives(hint: Any) -> list[Any]:
     return [types.NoneType if hint is None else hint]
 
 
-def _apart(kind: Any) -> tuple[Any, Within]:
+def _apart(kind: Any) -> tuple[Any, NumberRange]:
     """A kind without its range, and the range."""
     if get_origin(kind) is not Annotated:
         return kind, ANY
     plain, *more = get_args(kind)
-    return plain, next((one for one in more if isinstance(one, Within)), ANY)
+    return plain, next((one for one in more if isinstance(one, NumberRange)), ANY)
 
 
-def _taken(value: Any, kind: Any) -> Any:
+def _take(value: Any, kind: Any) -> Any:
     """The value as a kind, `_REFUSED` where it is none of it."""
     plain, within = _apart(kind)
     if plain in (int, float):
@@ -237,7 +237,7 @@ def _taken(value: Any, kind: Any) -> Any:
     return value
 
 
-def _number(value: Any, kind: type, within: Within) -> Any:
+def _number(value: Any, kind: type, within: NumberRange) -> Any:
     """A number of Python or NumPy, in its range."""
     of_kind = numbers.Integral if kind is int else numbers.Real
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, of_kind):
@@ -278,7 +278,7 @@ def _holds_names(kind: Any) -> bool:
 
 def _is_one_of(value: Any, hint: Any) -> bool:
     """Whether a value is of one of the kinds of a hint."""
-    return any(_taken(value, kind) is not _REFUSED for kind in _alternatives(hint))
+    return any(_take(value, kind) is not _REFUSED for kind in _alternatives(hint))
 
 
 def _words(kind: Any) -> str:

@@ -41,7 +41,7 @@ MEMORY_SHARE = 0.5
 """Share of the memory that is available which children take at most."""
 
 
-class Forked:
+class ForkedPool:
     """Does pieces of a work in several processes.
 
     Parameters
@@ -76,7 +76,7 @@ class Forked:
             if jobs > 1 and time.monotonic() - began >= ALONE_SECONDS:
                 jobs = min(jobs, int(MEMORY_SHARE * available() / (OWN_BYTES + size)))
                 if jobs > 1:
-                    yield from _shared(work, k, count, jobs)
+                    yield from _share_pieces(work, k, count, jobs)
                     return
             yield work(k)
 
@@ -98,7 +98,7 @@ class _Child:
     piece: int = -1
 
 
-def _shared(work: Callable[[int], Found], first: int, count: int, jobs: int) -> Iterator[Found]:
+def _share_pieces(work: Callable[[int], Found], first: int, count: int, jobs: int) -> Iterator[Found]:
     """The pieces from one on, done by children, which are gone at the end whatever it is."""
     children: list[_Child] = []
     try:
@@ -197,12 +197,12 @@ def _serve(work: Callable[[int], object], connection: Connection, closed: Sequen
     with suppress(EOFError, OSError), one_blas_thread():
         while is_done:
             piece = connection.recv()
-            is_done, value = _tried(work, piece)
+            is_done, value = _try_piece(work, piece)
             connection.send((is_done, value))
     os._exit(0)
 
 
-def _tried(work: Callable[[int], object], piece: int) -> tuple[bool, object]:
+def _try_piece(work: Callable[[int], object], piece: int) -> tuple[bool, object]:
     """Whether a piece was done, and what it returned or raised."""
     try:
         return True, work(piece)

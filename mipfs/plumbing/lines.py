@@ -23,7 +23,7 @@ ALIVE = (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
 DOOR, VISITOR = b"door", b"visitor"
 
 
-class Line:
+class Connection:
     """One end of a connection.
 
     Parameters
@@ -41,8 +41,8 @@ class Line:
                 connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
     @classmethod
-    def to(cls, address: tuple[str, int], key: bytes) -> Line:
-        """Connect to a `Door`.
+    def to(cls, address: tuple[str, int], key: bytes) -> Connection:
+        """Connect to a `Listener`.
 
         Raises
         ------
@@ -53,15 +53,15 @@ class Line:
         nonce = secrets.token_bytes(KEY_BYTES)
         try:
             theirs = line._read(KEY_BYTES)
-            line._connection.sendall(_shown(key, VISITOR, theirs) + nonce)
-            if not hmac.compare_digest(line._read(KEY_BYTES), _shown(key, DOOR, nonce)):
+            line._connection.sendall(_prove_key(key, VISITOR, theirs) + nonce)
+            if not hmac.compare_digest(line._read(KEY_BYTES), _prove_key(key, DOOR, nonce)):
                 raise ConnectionRefusedError
         except (OSError, EOFError):
             line.close()
             raise ConnectionRefusedError(f"who listens at {address} does not know the key") from None
         return line
 
-    def __enter__(self) -> Line:
+    def __enter__(self) -> Connection:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -107,7 +107,7 @@ class Line:
         return bytes(found)
 
 
-class Door:
+class Listener:
     """Where others connect to this process.
 
     Parameters
@@ -129,7 +129,7 @@ class Door:
         """For a selector."""
         return self._socket.fileno()
 
-    def entered(self) -> Line | None:
+    def enter(self) -> Connection | None:
         """The line of who has just connected; None where it does not know the key."""
         nonce = secrets.token_bytes(KEY_BYTES)
         try:
@@ -137,13 +137,13 @@ class Door:
         except OSError:
             return None
         try:
-            line = Line(connection)
+            line = Connection(connection)
             connection.settimeout(HELLO_SECONDS)
             connection.sendall(nonce)
             shown, theirs = line._read(KEY_BYTES), line._read(KEY_BYTES)
-            if not hmac.compare_digest(shown, _shown(self.key, VISITOR, nonce)):
+            if not hmac.compare_digest(shown, _prove_key(self.key, VISITOR, nonce)):
                 raise ConnectionRefusedError
-            connection.sendall(_shown(self.key, DOOR, theirs))
+            connection.sendall(_prove_key(self.key, DOOR, theirs))
         except (OSError, EOFError):
             connection.close()
             return None
@@ -155,7 +155,7 @@ class Door:
         self._socket.close()
 
 
-def _shown(key: bytes, who: bytes, nonce: bytes) -> bytes:
+def _prove_key(key: bytes, who: bytes, nonce: bytes) -> bytes:
     """What shows that the key is known, once."""
     return hmac.digest(key, who + nonce, "sha256")
 

@@ -150,7 +150,7 @@ class _Blas:
                 self.before.restore_original_limits()
             self.count = max(0, self.count - 1)
 
-    def forked(self) -> None:
+    def note_fork(self) -> None:
         """In a child: whatever blocks there were, their threads are the parent's."""
         self.lock = threading.Lock()
         if self.count:
@@ -161,7 +161,7 @@ class _Blas:
 _blas = _Blas()
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_blas.forked)
+    os.register_at_fork(after_in_child=_blas.note_fork)
 
 
 @contextmanager

@@ -54,7 +54,7 @@ class MemoryLimit:
         self._next = -math.inf
         self._is_reached = False
         if self.is_reached:
-            held = (_held("VmRSS") or _highest() or 0) / 1e9
+            held = (_read_status("VmRSS") or _highest() or 0) / 1e9
             raise UsageError(
                 f"memory_limit = {gigabytes:g}: the process holds {held:.2f} GB before the run begins, and "
                 f"{RESERVE:.0%} of the limit is kept for writing the result; give more"
@@ -65,7 +65,7 @@ class MemoryLimit:
         """Once it is reached, it stays so: what is given back is hardly ever returned to the system."""
         if self._is_reached or self._limit == math.inf or time.monotonic() < self._next:
             return self._is_reached
-        held = _held("VmRSS")
+        held = _read_status("VmRSS")
         held = _highest() if held is None else held
         if held is None:  # Windows
             raise UsageError(
@@ -94,7 +94,7 @@ def peak() -> Iterator[Peak]:
     found = Peak()
     try:
         _CLEAR.write_text(_RESET_PEAK)
-        before = _held("VmRSS")
+        before = _read_status("VmRSS")
         key = "VmHWM"
     except OSError:
         before = _highest()
@@ -102,12 +102,12 @@ def peak() -> Iterator[Peak]:
     try:
         yield found
     finally:
-        after = _held(key) if key else _highest()
+        after = _read_status(key) if key else _highest()
         if before is not None and after is not None and (key or after > before):
             found.bytes = max(0, after - before)
 
 
-def _held(key: str) -> int | None:
+def _read_status(key: str) -> int | None:
     """A line of the status of this process, in bytes."""
     try:
         match = re.search(rf"^{key}:\s*(\d+) kB", _STATUS.read_text(), re.MULTILINE)

@@ -47,7 +47,7 @@ def save(files: Iterable[tuple[Path, Content]]) -> None:
     UsageError
         A file cannot be written; everything is as it was.
     """
-    with signals.held():
+    with signals.hold_signals():
         parts: list[_Part] = []
         try:
             for path, content in files:

@@ -9,10 +9,10 @@ from importlib.metadata import entry_points
 from types import ModuleType
 
 from mipfs.errors import UsageError
-from mipfs.plumbing.declared import shown
+from mipfs.plumbing.declared import show_value
 
 
-def meant(name: object, known: Iterable[str], otherwise: str) -> str:
+def suggest_name(name: object, known: Iterable[str], otherwise: str) -> str:
     """What to give in place of an unknown name: one that is spelt like it, or else what `otherwise` says."""
     close = difflib.get_close_matches(str(name), known, n=1)
     return f"did you mean {close[0]!r}?" if close else otherwise
@@ -33,12 +33,12 @@ def module_of(kind: str, name: str, registry: Mapping[str, str]) -> ModuleType:
         No such name.
     """
     if not isinstance(name, str) or name not in registry:
-        hint = meant(name, registry, f"it is one of {', '.join(registry)}")
-        raise UsageError(f"{kind} {shown(name)} is not known; {hint}")
+        hint = suggest_name(name, registry, f"it is one of {', '.join(registry)}")
+        raise UsageError(f"{kind} {show_value(name)} is not known; {hint}")
     return importlib.import_module(registry[name])
 
 
-def entered(group: str, name: object, registry: MutableMapping[str, str]) -> None:
+def enter_offers(group: str, name: object, registry: MutableMapping[str, str]) -> None:
     """Enter what installed packages offer under an unknown name: their entry points of a group.
 
     An entry point names a module, ``huber = "my_package.huber"``; names that the registry has are left as they are.
@@ -49,7 +49,7 @@ def entered(group: str, name: object, registry: MutableMapping[str, str]) -> Non
         registry.setdefault(name, point.module)
 
 
-def offered(groups: Iterable[str], name: str) -> str | None:
+def find_offer(groups: Iterable[str], name: str) -> str | None:
     """The module that an installed package offers under a name, in any of the groups; None where none does."""
     found = (point.module for group in groups for point in entry_points(group=group, name=name))
     return next(found, None)

@@ -31,8 +31,8 @@ class _Held:
 
 
 @contextmanager
-def handled(handler: Handler) -> Iterator[None]:
-    """Let `handler` hear the signals while the block runs; one that an outer `held` keeps is heard at once."""
+def handle_signals(handler: Handler) -> Iterator[None]:
+    """Let `handler` hear the signals while the block runs; one that an outer `hold_signals` keeps is heard at once."""
     previous: dict[int, Any] = {}
     try:
         if threading.current_thread() is threading.main_thread():
@@ -61,7 +61,7 @@ def leave(code: int) -> None:
     Where a `KeyboardInterrupt` met an ``exec`` of a string (dataclasses are made so), CPython 3.11 ends the process by
     SIGINT at last, though it was caught: `sys.exit` would not be heard.
     """
-    if not Strike.any_came:
+    if not InterruptHandler.any_came:
         return
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -71,7 +71,7 @@ def leave(code: int) -> None:
 
 
 @contextmanager
-def unraised() -> Iterator[None]:
+def silence_interrupts() -> Iterator[None]:
     """Say nothing of a `KeyboardInterrupt` that met a place where Python cannot raise it, such as a callback of C.
 
     What else could not be raised is said at the end of the block. Meanwhile the hook is a function of C: in one of
@@ -85,11 +85,13 @@ def unraised() -> Iterator[None]:
     finally:
         sys.unraisablehook = said
         for args in kept:
-            if args.exc_type is not KeyboardInterrupt and not Strike.any_came:  # else half-made objects complain too
+            if (
+                args.exc_type is not KeyboardInterrupt and not InterruptHandler.any_came
+            ):  # else half-made objects complain too
                 said(args)
 
 
-class Strike:
+class InterruptHandler:
     """A handler that raises `KeyboardInterrupt`, and knows that it did.
 
     Attributes
@@ -108,18 +110,19 @@ class Strike:
     def has_been(self) -> bool:
         """Whether a signal came after which nothing more should begin.
 
-        Its `KeyboardInterrupt` met a place where none can be raised (`unraised`), or a run was asked at its very end.
+        Its `KeyboardInterrupt` met a place where none can be raised (`silence_interrupts`), or a run was asked at its
+        very end.
         """
         return self.came or self.asked
 
     def __call__(self, _number: int, _frame: FrameType | None) -> None:
-        self.came = Strike.any_came = True
+        self.came = InterruptHandler.any_came = True
         tell()
         raise KeyboardInterrupt
 
 
 @contextmanager
-def struck(strike: Strike) -> Iterator[None]:
+def struck(strike: InterruptHandler) -> Iterator[None]:
     """Whatever error ends the block after a strike is the interrupt: it may have met a lock that was half released."""
     try:
         yield
@@ -129,16 +132,18 @@ def struck(strike: Strike) -> Iterator[None]:
         raise
 
 
-_listening: list[Strike] = []
+_listening: list[InterruptHandler] = []
 
 
 @contextmanager
-def heard() -> Iterator[Strike]:
-    """A block in which a signal is a `KeyboardInterrupt`, also inside `held`; it knows of what was caught inside."""
-    strike = Strike()
+def heard() -> Iterator[InterruptHandler]:
+    """A block in which a signal is a `KeyboardInterrupt`, also inside `hold_signals`; it knows of what was caught
+    inside.
+    """
+    strike = InterruptHandler()
     _listening.append(strike)
     try:
-        with struck(strike), handled(strike):
+        with struck(strike), handle_signals(strike):
             yield strike
     finally:
         _listening.remove(strike)
@@ -151,12 +156,14 @@ def tell() -> None:
 
 
 def lost() -> bool:
-    """Whether some block that hears has had a signal after which nothing more should begin (`Strike.has_been`)."""
+    """Whether some block that hears has had a signal after which nothing more should begin
+    (`InterruptHandler.has_been`).
+    """
     return any(strike.has_been for strike in _listening)
 
 
 @contextmanager
-def held(deliver: bool = True) -> Iterator[None]:
+def hold_signals(deliver: bool = True) -> Iterator[None]:
     """Keep signals away from a block that must be finished.
 
     Parameters
@@ -167,7 +174,7 @@ def held(deliver: bool = True) -> Iterator[None]:
     """
     keeper = _Held()
     try:
-        with handled(keeper):
+        with handle_signals(keeper):
             yield
     finally:
         if deliver and keeper.came:

@@ -14,7 +14,7 @@ MOST_DEPTH = 40
 """Nesting of a document: ours has six levels."""
 
 
-def parsed(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """The document that stands in a text.
 
     Raises

@@ -150,7 +150,7 @@ class Tape:
     def array(self) -> npt.NDArray[np.uint8]:
         """What it holds now, not copied: of a file the file itself, mapped."""
         if self._file is None:
-            found = self._joined() if self._kept else np.frombuffer(self._tail, dtype=np.uint8)
+            found = self._join() if self._kept else np.frombuffer(self._tail, dtype=np.uint8)
             found.flags.writeable = False
             return found
         self._flush()
@@ -158,7 +158,7 @@ class Tape:
             return np.frombuffer(self.read(0, len(self)), dtype=np.uint8)
         return np.memmap(cast(Any, self._file), dtype=np.uint8, mode="r", shape=(self._written,))
 
-    def _joined(self) -> npt.NDArray[np.uint8]:
+    def _join(self) -> npt.NDArray[np.uint8]:
         """All of a tape in memory in one array, which takes the place of its parts, each let go of at once."""
         with self._lock:
             if len(self._kept) > 1 or self._tail:
@@ -209,7 +209,7 @@ def let_go(array: npt.NDArray[Any]) -> None:
         mapped.madvise(mmap.MADV_DONTNEED)
 
 
-def mapped(path: Path, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+def map_array(path: Path, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> npt.NDArray[Any]:
     """An array that lies in a file.
 
     Raises

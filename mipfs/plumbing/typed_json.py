@@ -31,7 +31,7 @@ from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_or
 
 import numpy as np
 
-from mipfs.plumbing.declared import Within
+from mipfs.plumbing.declared import NumberRange
 
 Reader = Callable[[Any], Any]
 LONGEST = 60
@@ -85,7 +85,7 @@ class Written:
 
 JUDGED = "judged by the checker"
 """Mark of an entry of this kind that is not looked at here."""
-Whole = Annotated[int, Within(0)]
+Whole = Annotated[int, NumberRange(0)]
 """A whole number, 0 or more."""
 Sizes = dict[str, Whole]
 Numbers = dict[str, float]
@@ -106,8 +106,8 @@ def read(value: Any, kind: Any) -> Any:
     value : parsed JSON
     kind : annotation
         bool, int, float, str, None, Any, a Literal, an Enum (by name), ``dict[str, K]``, ``list[K]``,
-        ``tuple[K, ...]``, ``tuple[K, L]``, a union, a TypedDict, a dataclass; or one of these Annotated with `Within`
-        (of what is no number, its length), `Null` or `Such`.
+        ``tuple[K, ...]``, ``tuple[K, L]``, a union, a TypedDict, a dataclass; or one of these Annotated with
+        `NumberRange` (of what is no number, its length), `Null` or `Such`.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def reader_of(kind: Any) -> Reader:
     if kind is Any:
         return lambda value: value
     if origin is Annotated:
-        return _marked(*get_args(kind))
+        return _reader_of_marked(*get_args(kind))
     if origin in (Union, types.UnionType):
         return _any_of(get_args(kind))
     if origin is Literal:
@@ -137,7 +137,7 @@ def reader_of(kind: Any) -> Reader:
     if is_typeddict(kind) or dataclasses.is_dataclass(kind):
         return _record(kind)
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        return _named(kind)
+        return _reader_of_named(kind)
     return _such(_PLAIN[kind])
 
 
@@ -235,10 +235,10 @@ def _any_of(kinds: tuple[Any, ...]) -> Reader:
     return of
 
 
-def _marked(kind: Any, *marks: Any) -> Reader:
+def _reader_of_marked(kind: Any, *marks: Any) -> Reader:
     inner = reader_of(kind)
     conditions = [one.holds for one in marks if isinstance(one, Such)]
-    conditions += [_in_range(one) for one in marks if isinstance(one, Within)]
+    conditions += [_in_range(one) for one in marks if isinstance(one, NumberRange)]
     null = next((one for one in marks if isinstance(one, Null)), None)
 
     def of(value: Any) -> Any:
@@ -255,7 +255,7 @@ def _marked(kind: Any, *marks: Any) -> Reader:
     return of
 
 
-def _in_range(within: Within) -> Callable[[Any], bool]:
+def _in_range(within: NumberRange) -> Callable[[Any], bool]:
     return lambda value: (value if isinstance(value, (int, float)) else len(value)) in within
 
 
@@ -268,7 +268,7 @@ def _such(holds: Callable[[Any], bool]) -> Reader:
     return of
 
 
-def _named(kind: type[enum.Enum]) -> Reader:
+def _reader_of_named(kind: type[enum.Enum]) -> Reader:
     def of(value: Any) -> enum.Enum:
         if not isinstance(value, str) or value not in kind.__members__:
             raise FieldError(value)

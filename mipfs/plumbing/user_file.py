@@ -56,7 +56,7 @@ def _run(path: Path) -> ModuleType:
     return module
 
 
-def imported(text: str) -> ModuleType:
+def import_user_file(text: str) -> ModuleType:
     """Import a module by its name, or by the path of a .py file, beside which others are then found too.
 
     By its own name, unlike a formulation: other processes compile its functions, and the checker reads its text.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mipfs.kernels.bound import U, added, rounded_down
+from mipfs.kernels.bound import U, add_down, rounded_down
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.proof.duals import DualStore
@@ -64,7 +64,7 @@ def value_below(problem: Problem, alpha: Array) -> float:
     if not problem.weight_rows:
         return g
     cost = problem.ends.cost(alpha[n:])
-    return float(added(g, -cost - 2.0 * U * cost))
+    return float(add_down(g, -cost - 2.0 * U * cost))
 
 
 def dual_value_of(problem: Problem, alpha: Array) -> float:
@@ -168,11 +168,11 @@ def cut_from_dual(problem: Problem, alpha: Array, value: float, dual: Dual) -> C
 
 def cut_of_dual(problem: Problem, dual: Dual) -> Cut:
     """The cut of a dual vector (k, q), of a loss that is a sum over the samples."""
-    alpha = decoded(dual)
+    alpha = decode_dual(dual)
     return cut_from_dual(problem, alpha, value_below(problem, alpha), dual)
 
 
-def decoded(dual: Dual) -> Array:
+def decode_dual(dual: Dual) -> Array:
     """α (n,) of a dual vector (k, q)."""
     whole, q = dual
     alpha = whole.astype(float)

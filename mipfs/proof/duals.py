@@ -62,7 +62,7 @@ class DualStore:
     def add(self, k: Integers, q: int) -> int:
         """Store α = k·2^−q, k (n,) of 0 … 2^53; returns its position."""
         from mipfs.kernels.earned import pack
-        from mipfs.kernels.structures import given
+        from mipfs.kernels.structures import only_read
 
         k = np.ascontiguousarray(k, dtype=np.int64)
         weighted = self._top is not None
@@ -73,7 +73,7 @@ class DualStore:
         assert most <= WIDEST
         room = (k.size + 7) // 8 + (held + 7) // 8 + held * ((most.bit_length() + 7) // 8)
         packed = np.empty(room, dtype=np.uint8)
-        end, level, width = pack(k, given(np.empty(0) if self._top is None else self._top), q, weighted, packed, 0)
+        end, level, width = pack(k, only_read(np.empty(0) if self._top is None else self._top), q, weighted, packed, 0)
         self._bytes.append(packed.data[:end])
         self._start.append(len(self._bytes))
         self._q.append(int(q))

@@ -20,10 +20,10 @@ import numpy.typing as npt
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.tape import Tape
 from mipfs.problem import Problem
-from mipfs.proof.cuts import CutPool, Dual, decoded, dual_top, dual_value_of, feasible_of, scores_of
+from mipfs.proof.cuts import CutPool, Dual, decode_dual, dual_top, dual_value_of, feasible_of, scores_of
 from mipfs.proof.duals import DualStore
 from mipfs.proof.labelled import LabelledStore
-from mipfs.proof.multipliers import cancelled
+from mipfs.proof.multipliers import cancel_multipliers
 from mipfs.proof.proof import Multipliers, Proof
 from mipfs.proof.row_tree import is_refuted, over_rows
 from mipfs.svm.labellings import feasible
@@ -49,7 +49,7 @@ class Evidence:
     place: int = -1
 
 
-class Node(Protocol):
+class EvidenceNode(Protocol):
     """What is asked of a node of the master's tree: its bound and what that rests on, its fixings, its place here."""
 
     bound: float
@@ -59,7 +59,7 @@ class Node(Protocol):
     evidence: Evidence | None
 
 
-class Record:
+class EvidenceTree:
     """The tree as it grows, with evidence in place of dual vectors.
 
     Parameters
@@ -83,7 +83,7 @@ class Record:
         self.used: list[Evidence] = []
         self._nothing = Evidence(np.empty(0, dtype=np.int64), np.empty(0))
 
-    def split(self, node: Node, feature: int) -> tuple[int, int]:
+    def split(self, node: EvidenceNode, feature: int) -> tuple[int, int]:
         """Places of the children of a node, which keeps what its own bound rests on."""
         places = self.tree.split(node.place, feature)
         if node.evidence is not None and not len(self.problem.selection.rows.extra):
@@ -91,17 +91,17 @@ class Record:
             self.tree.keep_bound(node.place, evidence.place, node.bound, evidence.multipliers)
         return places
 
-    def close(self, node: Node) -> None:
+    def close(self, node: EvidenceNode) -> None:
         """Close a node of the proof with the combination of cuts and the multipliers that its bound rests on."""
         evidence = self._keep(node.evidence)
         self.tree.close(node.place, evidence.place, evidence.multipliers)
 
-    def fix(self, node: Node, features: Integers, values: Integers, evidence: Evidence) -> None:
+    def fix(self, node: EvidenceNode, features: Integers, values: Integers, evidence: Evidence) -> None:
         """Fix features of a node; the evidence rules their other values out."""
         evidence = self._keep(evidence)
         node.place = self.tree.fix(node.place, features, values, evidence.place, evidence.multipliers)
 
-    def refute(self, node: Node, ray: Multipliers | None) -> bool:
+    def refute(self, node: EvidenceNode, ray: Multipliers | None) -> bool:
         """Close a node without a selection, if its cardinality, a Farkas ray, or a tree of its rows shows that."""
         if ray is not None or self.problem.selection.exceeds(node.lb):
             self.tree.refute(node.place, ray)
@@ -111,7 +111,7 @@ class Record:
         return is_refuted(self.tree, node.place, box, dual, self.problem.selection, self.must_stop)
 
     def close_over_rows(
-        self, node: Node, evidence: Evidence, sigma: Array, cost: Array, least: float, wanted: float
+        self, node: EvidenceNode, evidence: Evidence, sigma: Array, cost: Array, least: float, wanted: float
     ) -> float:
         """Close a node of one selection (p,) by a tree over the extra variables; what that shows of cost'σ + d'z.
 
@@ -127,18 +127,18 @@ class Record:
         self.tree.reopen(node.place, count)
         return -math.inf
 
-    def rule_out(self, node: Node, combination: Mapping[int, Fraction]) -> None:
+    def rule_out(self, node: EvidenceNode, combination: Mapping[int, Fraction]) -> None:
         """Close a node where a combination of rows leaves no whole numbers."""
         self.tree.rule_out(node.place, combination)
 
-    def finish(self, open_nodes: Iterable[Node]) -> Combined | None:
+    def finish(self, open_nodes: Iterable[EvidenceNode]) -> CombinedProof | None:
         """Close what is open; what makes the proof, or None when it was lost."""
         for node in open_nodes:
             self.close(node)
         if self.lost:
             return None
         parts = [([int(self.pool.dual_of[s]) for s in one.cuts], one.share.tolist()) for one in self.used]
-        return Combined(dual_set(self.problem), self.tree, self.pool.duals, parts)
+        return CombinedProof(dual_set(self.problem), self.tree, self.pool.duals, parts)
 
     def _keep(self, evidence: Evidence | None) -> Evidence:
         """The evidence, numbered among those that the proof uses; in place of none the one that proves nothing."""
@@ -148,13 +148,13 @@ class Record:
             self.used.append(evidence)
             if evidence.multipliers is not None and len(self.problem.selection.rows.extra):
                 y = np.array([float(v) for v in evidence.multipliers])
-                evidence.multipliers = cancelled(self.problem.selection, y)
+                evidence.multipliers = cancel_multipliers(self.problem.selection, y)
                 self.lost = self.lost or evidence.multipliers is None
         return evidence
 
 
 @dataclass(frozen=True, eq=False)
-class Combined:
+class CombinedProof:
     """The tree of a search, which makes the proof when it is called: plain data, so that a result can be pickled.
 
     Attributes
@@ -165,7 +165,7 @@ class Combined:
     parts : Parts, a combination for every dual vector that the tree refers to
     """
 
-    dual_set: Box | Simplex
+    dual_set: DualBox | DualSimplex
     tree: Proof
     duals: Any
     parts: Parts
@@ -175,9 +175,9 @@ class Combined:
         needed = self.tree.needed
         return self.tree.referring(needed, self.some(needed))
 
-    def trimmed(self, bound: float) -> Combined:
+    def copy_trimmed(self, bound: float) -> CombinedProof:
         """A copy whose tree is trimmed to a bound."""
-        return replace(self, tree=self.tree.trimmed(bound))
+        return replace(self, tree=self.tree.copy_trimmed(bound))
 
     def some(self, ids: Iterable[int]) -> Any:
         """A store of the dual vectors `ids`, combined from those of the cuts."""
@@ -188,7 +188,7 @@ class Combined:
 
     def rounding(self, problem: Problem) -> float:
         """What rounding costs the bound, at most, where weights are so far apart that the slack may not cover it."""
-        if not isinstance(self.dual_set, Box) or np.max(problem.c_i) <= WIDE_WEIGHT_RATIO * np.min(problem.c_i):
+        if not isinstance(self.dual_set, DualBox) or np.max(problem.c_i) <= WIDE_WEIGHT_RATIO * np.min(problem.c_i):
             return 0.0
         return max(
             (self.dual_set.cost(problem, *pair) for pair in self.dual_set.rounded(self.duals, self.parts)), default=0.0
@@ -196,7 +196,7 @@ class Combined:
 
 
 @dataclass(frozen=True, eq=False)
-class Box:
+class DualBox:
     """The dual set of a loss that is a sum over the samples: its name, c (n,), y (n,), whether y'α = 0, and how many
     multipliers of rows over the weights stand behind α.
     """
@@ -221,20 +221,20 @@ class Box:
                 if d not in cached:
                     if len(cached) * size > CACHED_NUMBERS:
                         cached.clear()
-                    cached[d] = decoded(duals.get(d))
+                    cached[d] = decode_dual(duals.get(d))
                 alpha += weight * cached[d]
             yield alpha, feasible_of(self.loss, self.c, self.y, self.bias, alpha)
 
     def cost(self, problem: Problem, alpha: Array, dual: Dual) -> float:
         """How much lower than α a rounded dual vector may lie on any selection."""
-        near, signs = decoded(dual), problem.dual_signs
+        near, signs = decode_dual(dual), problem.dual_signs
         worse = np.maximum(scores_of(problem, near * signs) - scores_of(problem, alpha * signs), 0.0)
         chosen = worse if problem.M is None else np.sort(worse)[::-1][: problem.M]
         return max(0.0, dual_value_of(problem, alpha) - dual_value_of(problem, near) + 0.5 * float(chosen.sum()))
 
 
 @dataclass(frozen=True, eq=False)
-class Simplex:
+class DualSimplex:
     """The dual set of a structural loss, Σα ≤ C over labellings; `nothing` is α = 0, `largest` that of the measure."""
 
     C: float
@@ -251,11 +251,11 @@ class Simplex:
                 yield self.nothing
 
 
-def dual_set(problem: Problem) -> Box | Simplex:
+def dual_set(problem: Problem) -> DualBox | DualSimplex:
     """The dual set of a problem, by the few numbers that say what it is."""
     if problem.is_joint:
-        return Simplex(problem.C, problem.measured.largest, no_dual(problem))
-    return Box(problem.loss, problem.c_i, problem.data.y, problem.bias, problem.dual_size - problem.data.n_samples)
+        return DualSimplex(problem.C, problem.measured.largest, no_dual(problem))
+    return DualBox(problem.loss, problem.c_i, problem.data.y, problem.bias, problem.dual_size - problem.data.n_samples)
 
 
 def no_dual(problem: Problem) -> Dual:

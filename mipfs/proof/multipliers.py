@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.kernels.bound import added, lower, rounded_down
-from mipfs.plumbing.arrays import Array, scattered
+from mipfs.kernels.bound import add_down, lower, rounded_down
+from mipfs.plumbing.arrays import Array, scatter
 from mipfs.proof.proof import Multipliers
 from mipfs.selection.selection import Selection
 
@@ -25,7 +25,7 @@ UNDERFLOW_ALLOWANCE = 1e-300
 """More than all that underflows where a bound is summed."""
 
 
-def cancelled(selection: Selection, y: Array, *, is_ray: bool = False) -> Multipliers | None:
+def cancel_multipliers(selection: Selection, y: Array, *, is_ray: bool = False) -> Multipliers | None:
     """Multipliers (r,) of the user's rows that bound the extra variables: y, or y corrected exactly; None if neither.
 
     The reduced cost of an extra variable must be zero or point to an end that it has, exactly: where that fails by
@@ -121,13 +121,13 @@ def broken_row(selection: Selection, low: npt.NDArray[Any], high: npt.NDArray[An
     if r < 0:
         return None
     least, _ = selection.rows.activities(*selection.box(low, high))
-    y = scattered(len(selection.rows), r, -1.0 if least[r] > selection.rows.high[r] else 1.0)
+    y = scatter(len(selection.rows), r, -1.0 if least[r] > selection.rows.high[r] else 1.0)
     return shown_empty(selection, y, low, high)
 
 
 def shown_empty(selection: Selection, y: Array, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Multipliers | None:
     """The multipliers (r,), made to bound the extra variables, if they show that no selection lies in a box (p,)."""
-    bounding = cancelled(selection, y, is_ray=True)
+    bounding = cancel_multipliers(selection, y, is_ray=True)
     shows = bounding is not None and inner_below(selection, bounding, low, high, is_ray=True) > UNDERFLOW_ALLOWANCE
     return bounding if shows else None
 
@@ -163,5 +163,5 @@ def inner_below(
     gain = -rounded_down(reduced[:p] + cost, size[:p] + np.abs(cost), y.size + 1)
     end = np.where(reduced[p:] > 0, *ends)  # what round-off leaves on a variable without an end is none
     end = np.where(np.isfinite(end), end, 0.0)
-    of_rows = added(y * limit, rounded_down(reduced[p:] * end, size[p:] * np.abs(end), y.size))
+    of_rows = add_down(y * limit, rounded_down(reduced[p:] * end, size[p:] * np.abs(end), y.size))
     return lower(of_rows, gain, low > 0.5, (low < 0.5) & (high > 0.5), selection.M)

@@ -58,7 +58,7 @@ def sha256(path: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Sidecar:
+class NamedCertificate:
     """The certificate that a JSON names.
 
     Attributes
@@ -73,7 +73,7 @@ class Sidecar:
     found: bool = False
 
 
-def find(path: Path, entry: Mapping[str, Any], *, exactly: bool = False) -> Sidecar:
+def find(path: Path, entry: Mapping[str, Any], *, exactly: bool = False) -> NamedCertificate:
     """The certificate of the JSON at `path` with this entry, beside it or, of a link, beside the file itself.
 
     Under its name, or its second one. The digest of a large one is looked at where that tells two files apart, and
@@ -96,11 +96,13 @@ def find(path: Path, entry: Mapping[str, Any], *, exactly: bool = False) -> Side
         else:
             same = not exactly or sha256(place) == wanted
         if same:
-            return Sidecar(place, content, found=True)
-    return Sidecar(named)
+            return NamedCertificate(place, content, found=True)
+    return NamedCertificate(named)
 
 
-def read(path: Path, parsed: Callable[[], tuple[Read, Mapping[str, Any] | None]]) -> tuple[Read, Sidecar | None]:
+def read(
+    path: Path, parsed: Callable[[], tuple[Read, Mapping[str, Any] | None]]
+) -> tuple[Read, NamedCertificate | None]:
     """Read a JSON and find its certificate, both of one moment: what is replaced meanwhile is read again.
 
     Parameters
@@ -130,7 +132,7 @@ def save(path: Path, document: bytes, content: output_file.Content | None) -> No
         output_file.save([(path, document)])
         return
     sidecar = sidecar_of(path)
-    with signals.held(), output_file.alone(sidecar.parent):
+    with signals.hold_signals(), output_file.alone(sidecar.parent):
         _keep(path, sidecar)
         try:
             output_file.save([(sidecar, content), (path, document)])
@@ -152,7 +154,7 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def _wanted(path: Path) -> str:
+def _wanted_digest(path: Path) -> str:
     """The digest that the JSON at `path` names: of an archive, of a certificate, a card in its result; "" for none."""
     try:
         document = json.loads(path.read_bytes())
@@ -164,7 +166,7 @@ def _wanted(path: Path) -> str:
 
 def _keep(path: Path, sidecar: Path) -> None:
     """Give the certificate of the JSON that stands there its second name."""
-    wanted = _wanted(path)
+    wanted = _wanted_digest(path)
     if re.fullmatch("[0-9a-f]{64}", wanted) and sha256(sidecar) == wanted:
         second = _second(sidecar, wanted)
         with suppress(OSError):  # it has it already: a process was ended before it took that away
@@ -178,7 +180,7 @@ def _keep(path: Path, sidecar: Path) -> None:
 
 def _clear(path: Path, sidecar: Path) -> None:
     """Take second names away, of this certificate alone, but for one that the JSON still needs."""
-    wanted = _wanted(path)
+    wanted = _wanted_digest(path)
     stem = re.escape(sidecar.name.removesuffix(".cert.npz"))
     needed = sha256(sidecar) != wanted
     with suppress(OSError):

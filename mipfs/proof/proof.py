@@ -384,7 +384,7 @@ class Proof:
 
         return size
 
-    def trimmed(self, bound: float) -> Proof:
+    def copy_trimmed(self, bound: float) -> Proof:
         """A copy of the proof trimmed to a bound; this one stays as it is."""
         other = copy.copy(self)
         other.trim(bound)
@@ -422,7 +422,7 @@ class Proof:
             stack += [child for side in (1, 0) if (child := children[node, side]) >= 0]
         return np.array(found)
 
-    def numbered(self, needed: Integers) -> npt.NDArray[np.int32]:
+    def number_duals(self, needed: Integers) -> npt.NDArray[np.int32]:
         """The position in `needed` of the dual vector that a node refers to, (n_nodes,); `OPEN` or `REFUTED` else."""
         place = np.full(max(int(self._dual[: self._size].max()), int(needed.max(initial=0))) + 2, OPEN, dtype=np.int32)
         place[needed] = np.arange(needed.size)
@@ -432,7 +432,7 @@ class Proof:
     def referring(self, needed: Integers, duals: DualStore | LabelledStore) -> Proof:
         """A copy of the tree that refers to other dual vectors: those of `needed`, in that order."""
         other = copy.copy(self)
-        other.duals, other._dual = duals, self.numbered(needed)
+        other.duals, other._dual = duals, self.number_duals(needed)
         return other
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -448,7 +448,7 @@ class Proof:
         outside = {} if self.outside is None else {"outside": np.array([0])}  # the first that is needed
         if isinstance(duals, DualStore):
             needed = self.needed
-            dual, duals = self.numbered(needed), duals.part(needed)
+            dual, duals = self.number_duals(needed), duals.part(needed)
         elif self.beside:
             duals = copy.deepcopy(duals)
         for one in self.beside:

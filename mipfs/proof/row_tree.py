@@ -15,7 +15,7 @@ import numpy as np
 
 from mipfs.plumbing.arrays import Array, Mask
 from mipfs.plumbing.own_threads import apart
-from mipfs.proof.multipliers import broken_row, cancelled, farkas, inner_below
+from mipfs.proof.multipliers import broken_row, cancel_multipliers, farkas, inner_below
 from mipfs.proof.proof import Proof
 from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.selection import Selection
@@ -86,10 +86,10 @@ def over_rows(
         elif solution.values is not None and solution.status == "optimal":
             y, sigma = model.multipliers()[first:] * scale, np.clip(solution.values[: cost.size], low, high)
             extra = solution.values[cost.size : cost.size + len(part.rows.extra)]
-        multipliers = cancelled(part, y, is_ray=is_empty)
+        multipliers = cancel_multipliers(part, y, is_ray=is_empty)
         multipliers = np.zeros(y.size) if multipliers is None else multipliers
         bound = inner_below(part, multipliers, low, high, cost, is_ray=is_empty)
-        j, k = _split(selection, part, low, high, sigma, extra)
+        j, k = _choose_split(selection, part, low, high, sigma, extra)
         if bound >= wanted or proof.n_nodes >= most + 2 * MOST_LEAVES:
             j = k = -1
         elif k < 0 <= j and _distance(low, high, sigma).max() <= WHOLE_DISTANCE and oracle.surely_contains(sigma > 0.5):
@@ -97,7 +97,10 @@ def over_rows(
         if k >= 0:
             value = math.floor(extra[k])
             left, right = proof.split_whole(node, k, value)
-            stack += [(left, low, high, _within(part, k, ub=value)), (right, low, high, _within(part, k, lb=value + 1))]
+            stack += [
+                (left, low, high, _selection_within(part, k, ub=value)),
+                (right, low, high, _selection_within(part, k, lb=value + 1)),
+            ]
         elif j >= 0:
             for value, child in enumerate(proof.split(node, j)):
                 ends = low.copy(), high.copy()
@@ -130,7 +133,7 @@ def _is_shut(proof: Proof, node: int, selection: Selection, part: Selection, low
     return combination is not None
 
 
-def _split(
+def _choose_split(
     selection: Selection, part: Selection, low: Array, high: Array, sigma: Array, extra: Array
 ) -> tuple[int, int]:
     """The feature or else the extra variable that a node is split on, -1 for none: what its LP leaves undecided first.
@@ -182,7 +185,7 @@ def _fractional(selection: Selection, extra: Array) -> int:
     return int(np.argmax(off)) if off.max() > WHOLE_DISTANCE else -1
 
 
-def _within(selection: Selection, k: int, lb: float = -math.inf, ub: float = math.inf) -> Selection:
+def _selection_within(selection: Selection, k: int, lb: float = -math.inf, ub: float = math.inf) -> Selection:
     """The selections of the set whose k-th extra variable lies between two ends, too."""
     rows = selection.rows
     at = np.arange(len(selection.rows.extra)) == k

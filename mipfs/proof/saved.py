@@ -19,7 +19,7 @@ from mipfs.readers.duals import WIDEST
 FIELDS = ("_feature", "_children", "_dual", "_multiplier", "_value")
 
 
-def saved(proof: Proof) -> Arrays:
+def save_proof(proof: Proof) -> Arrays:
     """The tree with its open nodes, all dual vectors and multipliers."""
     assert isinstance(proof.duals, DualStore)
     kept = {f"proof{name}": getattr(proof, name)[: proof.n_nodes].copy() for name in FIELDS}
@@ -32,8 +32,8 @@ def saved(proof: Proof) -> Arrays:
     return kept | {f"proof_{name}": array for name, array in proof.duals.arrays().items()}
 
 
-def restored(proof: Proof, arrays: Arrays) -> None:
-    """Fill an empty proof of the same problem with what `saved` kept."""
+def restore_proof(proof: Proof, arrays: Arrays) -> None:
+    """Fill an empty proof of the same problem with what `save_proof` kept."""
     assert isinstance(proof.duals, DualStore)
     count = arrays["proof_feature"].shape[:1]
     if any(arrays[f"proof{name}"].shape != (*count, *getattr(proof, name).shape[1:]) for name in FIELDS):

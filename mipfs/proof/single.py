@@ -12,14 +12,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mipfs.kernels.bound import added, gains, lower
+from mipfs.kernels.bound import add_down, gains, lower
 from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool, cut_from_dual, cut_of_dual, feasible_dual
 from mipfs.proof.evidence import empty_proof, no_dual
 from mipfs.proof.proof import Proof
 from mipfs.proof.row_tree import is_refuted, over_rows
-from mipfs.svm.labellings import Combination
+from mipfs.svm.labellings import LabellingsDual
 
 
 def zero_cut(problem: Problem) -> Cut:
@@ -27,9 +27,9 @@ def zero_cut(problem: Problem) -> Cut:
     return Cut(0.0, np.zeros(problem.atoms.count), no_dual(problem))
 
 
-def cut_of(problem: Problem, given: Array | Combination) -> Cut:
+def cut_of(problem: Problem, given: Array | LabellingsDual) -> Cut:
     """The cut of a dual vector, rounded to a feasible one."""
-    if isinstance(given, Combination):
+    if isinstance(given, LabellingsDual):
         return cut_from_dual(problem, problem.data.y * given.v, given.value_below, given.dual)
     return cut_of_dual(problem, feasible_dual(problem, given))
 
@@ -50,7 +50,7 @@ def single(problem: Problem, cut: Cut, wanted: float, must_stop: Callable[[], bo
     else:
         lacking = wanted - cut.constant - 1e-10 * abs(wanted)
         inner = over_rows(proof, proof.root, selection.sigma_bounds(), place, selection, cost, lacking, must_stop)
-    proof.bound = added(cut.constant, inner)
+    proof.bound = add_down(cut.constant, inner)
     return proof
 
 

@@ -21,19 +21,19 @@ from mipfs.data.recipe import Prepared, Recipe
 from mipfs.data.rules import KNOWN_RULES, RULES
 from mipfs.data.table_reading import StatedWords
 from mipfs.errors import DataError, UsageError
-from mipfs.plumbing.declared import declared
+from mipfs.plumbing.declared import check_arguments
 from mipfs.readers.advice import advise_scale
 from mipfs.readers.beside import check_count, read_names
 from mipfs.readers.columns import BAG, LABEL, Label, without_ids
 from mipfs.readers.csv_file import read_csv
 from mipfs.readers.files import Width, format_of
 from mipfs.readers.frames import FRAME, from_frame
-from mipfs.readers.labels import Every, Known, applied, apply_labels, map_labels, signed
+from mipfs.readers.labels import EveryClass, KnownLabels, apply_known, apply_labels, map_labels, sign_labels
 from mipfs.readers.npz import read_npz
 from mipfs.readers.parquet import read_parquet
-from mipfs.readers.raw import PLAIN, Preparing, again
+from mipfs.readers.raw import PLAIN, RecipeInUse, again
 from mipfs.readers.select_rows import read_select
-from mipfs.readers.sidecar import Sidecar
+from mipfs.readers.sidecar import DataDescription
 from mipfs.readers.svmlight import read_svmlight
 from mipfs.readers.table import Table
 from mipfs.readers.together import column_alone, quietly, split_of
@@ -46,7 +46,7 @@ PREPARED = "csv", "parquet"
 """Formats of raw tables, whose readers are also told what is done to these."""
 
 
-@declared
+@check_arguments
 def read(
     path: Any,
     scale: Scaling | None = None,
@@ -167,7 +167,7 @@ def read_classes(path: Any, recipe: Recipe | Mapping[str, Any], **given: Any) ->
     if not is_frame(path) and format_of(Path(path)) == "store":
         raise UsageError(f"{path}: a column store has two classes")
     parts = {"drop": None, "use": None, "impute": None, "types": None, "missing": None}
-    every = Every()
+    every = EveryClass()
     asked = recipe if isinstance(recipe, Recipe) else {**parts, **recipe}
     first = _read(path, asked, **{**given, "positive": every})
     if len(every.classes) < 3:
@@ -198,7 +198,7 @@ def _read(
     """
     frame, path, label = _source(path, label)
     _check_asked(frame, path, scale, n_features)
-    sidecar = Sidecar(path) if frame is not None else Sidecar.beside(path)
+    sidecar = DataDescription(path) if frame is not None else DataDescription.beside(path)
     asked_words = sidecar.words if words is None else words
     meant = asked_words.kept if isinstance(asked_words, StatedWords) else tuple(asked_words)
     if frame is None and format_of(path) == "store":
@@ -211,14 +211,14 @@ def _read(
         alone = column_alone(folds_by, RULES if rules is None else rules)
         other = quietly(lambda: _table(frame, path, sidecar, label, None, alone)[0], path)
         asked_recipe = asked_recipe.without(folds_by)
-    preparing = Preparing(asked_recipe, meant=meant, rules=RULES if rules is None else rules)
+    preparing = RecipeInUse(asked_recipe, meant=meant, rules=RULES if rules is None else rules)
     table, names = _table(frame, path, sidecar, label, n_features, preparing)
     reading = table.reading
     if is_table:
         table, names, reading = without_ids(table, names, asked_words, preparing.recipe.use or (), path)
     index = NumberedIndex(names) if isinstance(names, Numbered) else {name: j for j, name in enumerate(names)}
     asked = sidecar.positive if positive is None else positive
-    y, labels = map_labels(table, asked, path) if table.signs is None else signed(table, positive, path)
+    y, labels = map_labels(table, asked, path) if table.signs is None else sign_labels(table, positive, path)
     groups = _groups(table, sidecar, index)
     cost = sidecar.costs(index, groups)
     select, rows = read_select(sidecar, index, cost, groups)
@@ -243,7 +243,9 @@ def _read(
         rules=preparing.rules,
     )
     recipe = table.recipe or preparing.recipe
-    instance = _described(replace(instance, reading=reading), sidecar, recipe, table, isinstance(positive, Every))
+    instance = _describe_instance(
+        replace(instance, reading=reading), sidecar, recipe, table, isinstance(positive, EveryClass)
+    )
     if folds_by is not None:
         instance = replace(instance, split=split_of(instance, other, folds_by))
     if scale is None and sidecar.scale is None and instance.block().is_stored:
@@ -279,7 +281,7 @@ def _check_asked(frame: Any, path: Any, scale: Scaling | None, n_features: int |
 
 
 def _table(
-    frame: Any, path: Any, sidecar: Sidecar, label: str | None, n_features: int | None, preparing: Preparing
+    frame: Any, path: Any, sidecar: DataDescription, label: str | None, n_features: int | None, preparing: RecipeInUse
 ) -> tuple[Table, Sequence[str]]:
     """The table of a data frame or a file with its labels, and the names of its features."""
     if frame is None:
@@ -290,20 +292,24 @@ def _table(
 
 
 def _weight_bounds(
-    sidecar: Sidecar, index: Mapping[str, int], groups: Mapping[str, tuple[str, ...]], asked: Any, labels: Labels
+    sidecar: DataDescription,
+    index: Mapping[str, int],
+    groups: Mapping[str, tuple[str, ...]],
+    asked: Any,
+    labels: Labels,
 ) -> WeightBounds:
     """The bounds of the .toml; of the classes one against the rest they stand in `asked`, each with its own."""
-    if not isinstance(asked, Every):
+    if not isinstance(asked, EveryClass):
         return sidecar.weight_bounds(index, groups, asked is None and isinstance(labels.positive, str))
     if sidecar.tables.get("weights"):
         asked.bounds = sidecar.weight_bounds(by_class(index, asked.classes), groups, False)
     return {}
 
 
-def _weight_rows(sidecar: Sidecar, index: Mapping[str, int], asked: Any) -> tuple[WeightRow, ...]:
+def _weight_rows(sidecar: DataDescription, index: Mapping[str, int], asked: Any) -> tuple[WeightRow, ...]:
     """The rows over the weights of the .toml, which are about two classes."""
     found = sidecar.weight_rows(index)
-    if found and isinstance(asked, Every):
+    if found and isinstance(asked, EveryClass):
         remedy = "leave them out, or give weight_rows to FSPClassifier, where they hold for every class"
         sidecar.fail("[[weights.rows]] are about two classes, and there are more", remedy, "weights", "rows")
     return found
@@ -317,7 +323,7 @@ def _path_of(given: Any) -> Path:
     raise UsageError(f"a {kind} cannot be read, only a file or a data frame; Instance.from_arrays(X, y) takes arrays")
 
 
-def _groups(table: Table, sidecar: Sidecar, index: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
+def _groups(table: Table, sidecar: DataDescription, index: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
     """The columns of words, and what the description groups."""
     groups = dict(table.groups)
     for name, members in sidecar.groups(index).items():
@@ -327,7 +333,9 @@ def _groups(table: Table, sidecar: Sidecar, index: Mapping[str, int]) -> dict[st
     return groups
 
 
-def _described(instance: Instance, sidecar: Sidecar, recipe: Recipe, table: Table, several: bool) -> Instance:
+def _describe_instance(
+    instance: Instance, sidecar: DataDescription, recipe: Recipe, table: Table, several: bool
+) -> Instance:
     """With class weights that the description asks for, of `several` classes unchecked, and what was done to it."""
     try:
         if not several:
@@ -345,7 +353,7 @@ def read_new(
     *,
     names: Sequence[str] = (),
     n_features: int | None = None,
-    labels: Labels | Known | None = None,
+    labels: Labels | KnownLabels | None = None,
     label: str | None = None,
     remembered: str | None = None,
     recipe: Mapping[str, Any] | None = None,
@@ -382,7 +390,7 @@ def read_new(
         path, table, found = _new_table(path, *asked, preparing)
     except DataError:  # what the classifier does not look at may hold anything
         path, table, found = _new_table(path, *asked, replace(preparing, narrow=True))
-    if isinstance(labels, Known):
+    if isinstance(labels, KnownLabels):
         if table.signs is not None:
             raise UsageError(f"{path}: a column store has two classes")
         labels.take(table, Path(path))
@@ -390,7 +398,7 @@ def read_new(
     if labels is None:
         y = np.full(table.X.shape[0], np.nan)
     else:
-        y = apply_labels(table, labels, path) if table.signs is None else applied(table, labels, path)
+        y = apply_labels(table, labels, path) if table.signs is None else apply_known(table, labels, path)
     known = set(found)
     absent = [name for name in names if name not in known and "=" in name and name.partition("=")[0] in table.groups]
     X = table.X
@@ -412,17 +420,22 @@ def read_new(
 
 
 def _new_table(
-    given: Any, label: str | None, remembered: str | None, labelled: bool, n_features: int | None, preparing: Preparing
+    given: Any,
+    label: str | None,
+    remembered: str | None,
+    labelled: bool,
+    n_features: int | None,
+    preparing: RecipeInUse,
 ) -> tuple[Path, Table, Sequence[str]]:
     """The path of new rows, or what stands for one, their table, and the names of its features."""
     if is_frame(given):
         table = from_frame(given, remembered if label is None else label, labelled, preparing)
         return FRAME, table, checks.feature_names(table.names, table.X.shape[1], str(FRAME))
     path = Path(given)
-    return path, *_load(path, Sidecar.beside(path), label, n_features, labelled, remembered, preparing)
+    return path, *_load(path, DataDescription.beside(path), label, n_features, labelled, remembered, preparing)
 
 
-def _recipe(given: Mapping[str, Any], sidecar: Sidecar) -> Recipe:
+def _recipe(given: Mapping[str, Any], sidecar: DataDescription) -> Recipe:
     """The recipe that is asked for, in parts, on top of what the .toml says."""
     return Recipe.of(**{name: sidecar.recipe[name] if value is None else value for name, value in given.items()})
 
@@ -443,7 +456,7 @@ def _of_store(path: Path, recipe: Recipe | Mapping[str, Any]) -> Recipe:
     return done
 
 
-def _opened(path: Path, label: str | None) -> tuple[Table, Sequence[str]]:
+def _open_store(path: Path, label: str | None) -> tuple[Table, Sequence[str]]:
     """The contents of a column store, and the names of its features."""
     from mipfs.readers.store import open_store
 
@@ -462,12 +475,12 @@ def _opened(path: Path, label: str | None) -> tuple[Table, Sequence[str]]:
 
 def _load(
     path: Path,
-    sidecar: Sidecar,
+    sidecar: DataDescription,
     label: str | None,
     n_features: int | None,
     labelled: bool,
     remembered: str | None = None,
-    preparing: Preparing = PLAIN,
+    preparing: RecipeInUse = PLAIN,
 ) -> tuple[Table, Sequence[str]]:
     """The contents of a file and the names of its features."""
     kind = format_of(path)
@@ -477,7 +490,7 @@ def _load(
         what = next((name for name, value in preparing.recipe.document().items() if value), "use")
         raise UsageError(f"{what}: {path.name} is no table of named columns; CSV, Parquet and data frames are prepared")
     if kind == "store":
-        return _opened(path, label)
+        return _open_store(path, label)
     column: Label = label
     if label is None:
         default = sidecar.label or ("y" if kind == "npz" else LABEL)

@@ -20,7 +20,7 @@ from scipy import sparse
 
 from mipfs.data.checks import memory
 from mipfs.errors import DataError
-from mipfs.plumbing.tape import mapped as in_file
+from mipfs.plumbing.tape import map_array as in_file
 from mipfs.plumbing.tape import pieces
 from mipfs.readers import room
 from mipfs.readers.files import opened
@@ -107,7 +107,7 @@ def load_arrays(
             members = [one for one, name in zip(members, named, strict=True) if name not in strangers]
             needed = _sizes(archive, members, stream.seek(0, io.SEEK_END), times, path)
             large = [one for one in members if mapped and _is_mappable(one)]
-            kept = {one.filename: found for one in large if (found := _mapped(path, archive, one)) is not None}
+            kept = {one.filename: found for one in large if (found := _map_array(path, archive, one)) is not None}
             _check_memory(sum(size for name, size in needed.items() if name not in kept), path)
             held = {
                 one.filename.removesuffix(".npy"): kept[one.filename] if one.filename in kept else _read(archive, one)
@@ -166,7 +166,7 @@ def _sizes(
     most = room.most(size, times)
     said = {one.filename: one.file_size for one in members}
     if sum(said.values()) <= most:
-        said = {one.filename: _checked(archive, one) for one in members}
+        said = {one.filename: _check_size(archive, one) for one in members}
     if sum(said.values()) > most:
         raise room.too_large(path, size, times)
     return said
@@ -185,7 +185,7 @@ def _is_mappable(member: zipfile.ZipInfo) -> bool:
     return member.compress_type == zipfile.ZIP_STORED and member.file_size >= MAPPED_BYTES
 
 
-def _mapped(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any] | None:
+def _map_array(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any] | None:
     """A stored array as it lies in its file; None of one in Fortran's order, which is read as any other."""
     shape, is_fortran, dtype, before = _header(archive, member)
     if is_fortran:
@@ -197,7 +197,7 @@ def _mapped(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np
     return in_file(path, dtype, at, shape)
 
 
-def _checked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
+def _check_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
     """The bytes that an array takes, by its header, which must agree with its file."""
     shape, _, dtype, _ = _header(archive, member)
     return math.prod(shape) * max(1, dtype.itemsize)

@@ -14,7 +14,7 @@ import numpy as np
 from mipfs.data.recipe import number_of
 from mipfs.errors import DataError, DataWarning
 from mipfs.readers import typed
-from mipfs.readers.raw import Column, Preparing, scattered, words_of
+from mipfs.readers.raw import Column, RecipeInUse, scatter_column, words_of
 
 _DECIMAL = re.compile(r"[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", re.ASCII)
@@ -45,7 +45,7 @@ class Places(Protocol):
         """What to do where a column has words beside numbers."""
 
 
-def prepared(name: str, cells: Sequence[str], places: Places, mixed: bool, preparing: Preparing) -> Column:
+def prepare_column(name: str, cells: Sequence[str], places: Places, mixed: bool, preparing: RecipeInUse) -> Column:
     """The column as its type says, NaN or an empty word where a value is missing and filled in later.
 
     Parameters
@@ -78,7 +78,7 @@ def prepared(name: str, cells: Sequence[str], places: Places, mixed: bool, prepa
     if not there:
         return np.full(len(cells), np.nan)
     known = column_of(name, [cells[i] for i in there], places.some(there), mixed)
-    return scattered(known, there, len(cells))
+    return scatter_column(known, there, len(cells))
 
 
 def column_of(name: str, cells: Sequence[str], places: Places, mixed: bool) -> Column:

@@ -48,7 +48,7 @@ class Chunk:
     position: dict[str, Any]
 
 
-class Hashed(io.RawIOBase):
+class HashedFile(io.RawIOBase):
     """A file that is read, and the SHA-256 of what was.
 
     Parameters
@@ -78,14 +78,14 @@ class Hashed(io.RawIOBase):
 
 
 @contextmanager
-def unpacked(path: Path) -> Iterator[tuple[IO[bytes], Hashed]]:
+def unpack_file(path: Path) -> Iterator[tuple[IO[bytes], HashedFile]]:
     """A data file unpacked, and what hashes the file itself; errors as of `files.opened`."""
     import bz2
     import gzip
     import zlib
 
     with files.plainly_opened(path) as raw:
-        hashed = Hashed(raw)
+        hashed = HashedFile(raw)
         packed = partial(getattr, hashed, "bytes")
         suffix = path.suffix.lower()
         stream: Any = io.BufferedReader(hashed, BYTES_AT_ONCE)

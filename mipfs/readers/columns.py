@@ -15,11 +15,11 @@ from scipy import sparse
 
 from mipfs.data.instance import nearest
 from mipfs.data.matrix import compact
-from mipfs.data.table_reading import Apart, StatedWords, TableReading
+from mipfs.data.table_reading import StatedWords, TableReading, WordsColumn
 from mipfs.errors import DataError, DataWarning, LabelError
-from mipfs.readers.raw import PLAIN, Column, Preparing
+from mipfs.readers.raw import PLAIN, Column, RecipeInUse
 from mipfs.readers.table import Table
-from mipfs.readers.typed import fits_both_orders, looks_like, remedy, told
+from mipfs.readers.typed import describe_reading, fits_both_orders, looks_like, remedy
 from mipfs.report.numbers import first_of
 
 LABEL = "label"
@@ -47,7 +47,7 @@ def to_table(
     label: Label = None,
     labelled: bool = True,
     lines: npt.NDArray[np.int64] | None = None,
-    preparing: Preparing = PLAIN,
+    preparing: RecipeInUse = PLAIN,
 ) -> Table:
     """Give every column its role; words become one feature ``column=word`` per distinct word, a group; two words one.
 
@@ -106,14 +106,14 @@ def to_table(
         parts.append((np.argsort(codes, kind="stable"), np.ones(len(values)), counts))
     if not parts:
         raise DataError("no feature column", "give at least one column beside the labels", path=path)
-    X = compact(_joined(parts, len(columns[0])))
+    X = compact(_join_parts(parts, len(columns[0])))
     weights = None if weight is None else weight.astype(np.float64)
     bags = None if bag is None else _bags(bag)
     called = None if labels is None else label
     return Table(X, labels, tuple(features), groups, bags, weights, lines, called, filled=filled, others=others)
 
 
-def _joined(
+def _join_parts(
     parts: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], list[int]]], n: int
 ) -> sparse.csc_array:
     """The matrix of columns one after the other: rows and values of their entries, and how many each column has.
@@ -216,7 +216,7 @@ def without_ids(
     return replace(table, X=X, names=there, groups=groups), there, reading
 
 
-def tell_apart(groups: Mapping[str, Sequence[str]], n: int) -> dict[str, Apart]:
+def tell_apart(groups: Mapping[str, Sequence[str]], n: int) -> dict[str, WordsColumn]:
     """The columns of words that are left out of a table of `n` rows unless they are named; `groups`: their features."""
     found = {}
     for one, features in groups.items():
@@ -224,7 +224,7 @@ def tell_apart(groups: Mapping[str, Sequence[str]], n: int) -> dict[str, Apart]:
             words = [feature[len(one) + 1 :] for feature in features]
             kind = looks_like(words)
             if kind is not None or tells_rows_apart(len(words), n):
-                found[one] = Apart(len(words), kind)
+                found[one] = WordsColumn(len(words), kind)
     return found
 
 
@@ -233,7 +233,7 @@ def left_out(
     n: int,
     keep: Sequence[str],
     path: Path,
-    apart: Mapping[str, Apart] | None = None,
+    apart: Mapping[str, WordsColumn] | None = None,
 ) -> list[str]:
     """The columns of words that `without_ids` leaves out of a table of `n` rows, each with a warning.
 
@@ -252,7 +252,7 @@ def left_out(
         words = words_of[one]
         names = n >= 2 * len(words)  # each is met in several rows
         is_either = one in kinds and fits_both_orders(kinds[one], words)
-        typed = told(one, kinds[one], is_either) if one in kinds else ""
+        typed = describe_reading(one, kinds[one], is_either) if one in kinds else ""
         either += [one] if is_either else []
         cure = typed or ("" if names else _ORDINARY)
         kind = "dates, amounts and percentages" if typed else "names" if names else "IDs and dates"

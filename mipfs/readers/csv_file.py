@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import DataError, DataWarning
-from mipfs.readers.cells import prepared
+from mipfs.readers.cells import prepare_column
 from mipfs.readers.columns import BAG, WEIGHT, Label, how_many, label_among, require_label, to_table
 from mipfs.readers.csv_comments import SEPARATORS, without_comments
 from mipfs.readers.files import check_unpacked, opened
-from mipfs.readers.raw import IMPUTE, PLAIN, Column, Preparing
+from mipfs.readers.raw import IMPUTE, PLAIN, Column, RecipeInUse
 from mipfs.readers.table import Table
 
 FEW = 1 << 16
@@ -37,7 +37,7 @@ FILL = f"{_LEAVE_OUT}, or {IMPUTE}"
 
 
 @dataclass(frozen=True)
-class Lines:
+class LinePlaces:
     """Cells that stand on lines (`mipfs.readers.cells.Places`)."""
 
     path: Path
@@ -53,11 +53,11 @@ class Lines:
     def other(self, i: int) -> str:
         return f"on line {self.lines[i]}"
 
-    def some(self, kept: Sequence[int]) -> Lines:
-        return Lines(self.path, array("q", [self.lines[i] for i in kept]))
+    def some(self, kept: Sequence[int]) -> LinePlaces:
+        return LinePlaces(self.path, array("q", [self.lines[i] for i in kept]))
 
 
-def read_csv(path: Path, label: Label = None, labelled: bool = True, preparing: Preparing = PLAIN) -> Table:
+def read_csv(path: Path, label: Label = None, labelled: bool = True, preparing: RecipeInUse = PLAIN) -> Table:
     """Read a CSV file (UTF-8, header), packed by gzip or bzip2 or not.
 
     The separator is the comma, or the semicolon, tab or bar where that makes more columns of the first two lines. A
@@ -94,7 +94,7 @@ def batches(
     labelled: bool = True,
     cells: int | None = None,
     done: int = 0,
-    preparing: Preparing = PLAIN,
+    preparing: RecipeInUse = PLAIN,
 ) -> Iterator[tuple[list[str], list[Column], npt.NDArray[np.int64]]]:
     """Names of the columns, the columns, and the lines of some rows, one after the other.
 
@@ -141,8 +141,8 @@ def batches(
             of = {name: PLAIN if name in (*mixing, WEIGHT) else preparing for name in names}
             _check_missing(given, lines, path, of, (*mixing, WEIGHT))
             pairs = zip(names, given, strict=True)
-            where = Lines(path, lines)
-            columns = [prepared(name, cell, where, name in mixing, of[name]) for name, cell in pairs]
+            where = LinePlaces(path, lines)
+            columns = [prepare_column(name, cell, where, name in mixing, of[name]) for name, cell in pairs]
             yield names, columns, np.array(lines, dtype=np.int64)
     except csv.Error as error:
         remedy = "correct the quotes; columns are separated by commas, semicolons, tabs or bars, not by blanks"
@@ -246,7 +246,7 @@ def _check_missing(
     cells: list[list[str]],
     lines: array[int],
     path: Path,
-    preparing: Mapping[str, Preparing],
+    preparing: Mapping[str, RecipeInUse],
     roles: Collection[str],
 ) -> None:
     """Refuse missing values that are not to be filled in: the first of them, and the columns that have some."""

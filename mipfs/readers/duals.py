@@ -12,14 +12,14 @@ WIDEST = 2**53
 """Largest k: up to here k·2^−q is a float64, exactly."""
 
 
-def decoded(arrays: Mapping[str, npt.NDArray[Any]], d: int, n: int) -> npt.NDArray[np.int64]:
+def decode_dual(arrays: Mapping[str, npt.NDArray[Any]], d: int, n: int) -> npt.NDArray[np.int64]:
     """k (n,) of dual vector d of a sidecar."""
     data = arrays["dual_bytes"][arrays["dual_start"][d] : arrays["dual_start"][d + 1]]
     q, level, width = (arrays[name][d] for name in ("dual_q", "dual_level", "dual_width"))
-    return unpacked(data, n, q, level, int(width), arrays["dual_top"] if arrays["dual_top"].size else None)
+    return unpack_dual(data, n, q, level, int(width), arrays["dual_top"] if arrays["dual_top"].size else None)
 
 
-def unpacked(
+def unpack_dual(
     data: npt.NDArray[np.uint8], n: int, q: Any, level: Any, width: int, top: npt.NDArray[np.float64] | None
 ) -> npt.NDArray[np.int64]:
     """k (n,) of a dual vector: a bit for every non-zero, one for every entry at the top, then the other ones.
@@ -45,7 +45,7 @@ def unpacked(
 
 
 def decoded_rows(arrays: Mapping[str, npt.NDArray[Any]], ids: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
-    """k (B, n) of several dual vectors of a sidecar, as `decoded` has each; `dual_start` does not fall."""
+    """k (B, n) of several dual vectors of a sidecar, as `decode_dual` has each; `dual_start` does not fall."""
     data = arrays["dual_bytes"]
     begin, end = (arrays["dual_start"][ids + k].astype(np.int64) for k in (0, 1))
     q, level, width = (arrays[name][ids] for name in ("dual_q", "dual_level", "dual_width"))
@@ -62,7 +62,7 @@ def decoded_rows(arrays: Mapping[str, npt.NDArray[Any]], ids: npt.NDArray[np.int
     begin += (count + 7) // 8
     if np.any(end - begin != width * others):  # said as of one vector
         for d in ids.tolist():
-            decoded(arrays, d, n)
+            decode_dual(arrays, d, n)
     top = arrays["dual_top"]
     found = np.empty(row.size, dtype=np.int64)
     r, i = row[at_top], column[at_top]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Annotated, cast
 
 from mipfs.errors import DataError
-from mipfs.plumbing.declared import Within
+from mipfs.plumbing.declared import NumberRange
 from mipfs.readers.room import Unpacking, most_features
 
 FORMATS = {
@@ -47,7 +47,7 @@ ELSEWHERE = {
 MAX_FEATURES = 100_000_000
 """A larger index or shape is taken for an error: its matrix alone would need gigabytes. Of a small file fewer are read
 (`mipfs.readers.room.most_features`)."""
-Width = Annotated[int, Within(1, MAX_FEATURES)]
+Width = Annotated[int, NumberRange(1, MAX_FEATURES)]
 """How many features a file is said to have."""
 MANIFEST, DESCRIPTION = "manifest.json", "description.toml"
 """In a column store: what makes a folder one, and the .toml that stood beside its data."""
@@ -110,19 +110,19 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     DataError
         No such file, no permission, a device, or a damaged compressed file: also from reads inside the block.
     """
-    with _told(path, _open) as stream:
+    with _explain_errors(path, _open) as stream:
         yield stream
 
 
 @contextmanager
 def plainly_opened(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading its bytes as they are stored, compressed or not; it raises what `opened` raises."""
-    with _told(path, lambda one: one.open("rb")) as stream:
+    with _explain_errors(path, lambda one: one.open("rb")) as stream:
         yield stream
 
 
 @contextmanager
-def _told(path: Path, how: Callable[[Path], IO[bytes]]) -> Iterator[IO[bytes]]:
+def _explain_errors(path: Path, how: Callable[[Path], IO[bytes]]) -> Iterator[IO[bytes]]:
     try:
         try:
             mode = os.stat(path).st_mode

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from mipfs.data.rules import CELLS_RULES
 from mipfs.errors import DataError, DataWarning
 from mipfs.readers import typed
-from mipfs.readers.cells import prepared
+from mipfs.readers.cells import prepare_column
 from mipfs.readers.columns import (
     BAG,
     WEIGHT,
@@ -26,7 +26,7 @@ from mipfs.readers.columns import (
     to_table,
 )
 from mipfs.readers.csv_file import ROW_NUMBERS
-from mipfs.readers.raw import AS_IT_IS, PLAIN, Column, Preparing, numbers_among, scattered, words_of
+from mipfs.readers.raw import AS_IT_IS, PLAIN, Column, RecipeInUse, numbers_among, scatter_column, words_of
 from mipfs.readers.table import Table
 
 FRAME = Path("the data frame")
@@ -34,7 +34,7 @@ FRAME = Path("the data frame")
 _FILL = "fill it in (fillna, or impute='median'), or leave out the row (dropna) or the column (drop=[...])"
 
 
-def from_frame(frame: Any, label: Label = None, labelled: bool = True, preparing: Preparing = PLAIN) -> Table:
+def from_frame(frame: Any, label: Label = None, labelled: bool = True, preparing: RecipeInUse = PLAIN) -> Table:
     """Give the columns of a data frame the roles that those of a CSV file have; its index is no feature.
 
     Raises
@@ -72,7 +72,7 @@ def from_frame(frame: Any, label: Label = None, labelled: bool = True, preparing
     return to_table(names, columns, path=FRAME, label=label, labelled=labelled, preparing=preparing)
 
 
-def _of(name: str, label: str, roles: Sequence[str], preparing: Preparing) -> Preparing:
+def _of(name: str, label: str, roles: Sequence[str], preparing: RecipeInUse) -> RecipeInUse:
     """How a column is read: text as cells, but for the labels, which users get back as they gave them."""
     if name == label or (name in roles and preparing.rules < CELLS_RULES):
         return AS_IT_IS
@@ -85,7 +85,7 @@ def _counts_rows(series: Any) -> bool:
     return values.dtype.kind in "iu" and bool(np.all(values >= 0)) and np.unique(values).size == values.size
 
 
-def gaps_of(series: Any, name: str, preparing: Preparing) -> npt.NDArray[np.bool_]:
+def gaps_of(series: Any, name: str, preparing: RecipeInUse) -> npt.NDArray[np.bool_]:
     """Where a column of a data frame has a missing value, (n,): none at all, or one that stands for it as in a file."""
     gaps = np.array(series.isna())
     kind, marks = np.asarray(series).dtype.kind, preparing.recipe.numbers
@@ -104,7 +104,7 @@ def _is_marked(value: Any, marks: Collection[float]) -> bool:
 
 
 def column_values(
-    frame: Any, k: int, name: str, mixed: bool = False, gaps: Sequence[str] = (), preparing: Preparing = AS_IT_IS
+    frame: Any, k: int, name: str, mixed: bool = False, gaps: Sequence[str] = (), preparing: RecipeInUse = AS_IT_IS
 ) -> Column:
     """Column k of a data frame as numbers, or as words where it holds words or is of pandas's categories.
 
@@ -123,10 +123,10 @@ def column_values(
         raise DataError(f"column {name!r} has no value at {row}{more}", _FILL, path=FRAME)
     values = np.asarray(series)
     if kind is not None:
-        return _typed(series, name, kind, absent)
+        return _typed_column(series, name, kind, absent)
     cells = _cells(series, preparing) if preparing.reads_cells(name) else None
     if cells is not None:
-        return prepared(name, cells, Labelled(series.index), mixed, preparing)
+        return prepare_column(name, cells, IndexPlaces(series.index), mixed, preparing)
     if absent.any():
         there = np.flatnonzero(~absent)
         if there.size == 0:
@@ -134,7 +134,7 @@ def column_values(
         known = column_values(frame.iloc[there], k, name, mixed)
         if known.dtype.kind != "f" and there.size < len(series) - np.count_nonzero(series.isna()):
             known = numbers_among(known)
-        return scattered(known, there, len(series))
+        return scatter_column(known, there, len(series))
     if str(series.dtype) == "category" and not (mixed and values.dtype.kind in "biuf"):
         return as_words(values)
     if values.dtype.kind in "biuf":
@@ -165,7 +165,7 @@ def column_values(
         ) from None
 
 
-def _cells(series: Any, preparing: Preparing) -> list[str] | None:
+def _cells(series: Any, preparing: RecipeInUse) -> list[str] | None:
     """The cells of a column that holds text alone, "" where there is no value; None of another column.
 
     Of new rows some cells may be numbers already, as in rows that a program puts together.
@@ -181,7 +181,7 @@ def _cells(series: Any, preparing: Preparing) -> list[str] | None:
 
 
 @dataclass(frozen=True)
-class Labelled:
+class IndexPlaces:
     """Cells that stand at labels of an index (`mipfs.readers.cells.Places`)."""
 
     index: Any
@@ -197,11 +197,11 @@ class Labelled:
     def other(self, i: int) -> str:
         return f"at {place_of(self.index, i)}"
 
-    def some(self, kept: Sequence[int]) -> Labelled:
-        return Labelled(self.index[list(kept)])
+    def some(self, kept: Sequence[int]) -> IndexPlaces:
+        return IndexPlaces(self.index[list(kept)])
 
 
-def _typed(series: Any, name: str, kind: str, absent: npt.NDArray[np.bool_]) -> Column:
+def _typed_column(series: Any, name: str, kind: str, absent: npt.NDArray[np.bool_]) -> Column:
     """A column whose cells mean what the recipe says, NaN where a value is missing; moments of pandas are dates."""
     if kind.startswith("date") and np.asarray(series).dtype.kind == "M":
         return typed.days(np.asarray(series))

@@ -27,7 +27,7 @@ WORDS = frozenset(
 
 
 @dataclass
-class Every:
+class EveryClass:
     """Asks for the classes one against the rest, in place of which one is +1; `map_labels` says which there are.
 
     Attributes
@@ -79,7 +79,7 @@ def map_labels(
         raise DataError("no samples", "give at least one sample of each class", path=path)
     if len(classes) == 1:
         raise LabelError(f"one class only: every label is {shown[0]}", "give samples of both classes", path=path)
-    if isinstance(positive, Every):
+    if isinstance(positive, EveryClass):
         if len(classes) > MOST_CLASSES:
             message = f"{len(classes)} different labels are hardly classes"
             raise LabelError(message, f"give {MOST_CLASSES} classes at most", path=path)
@@ -105,7 +105,7 @@ def map_labels(
 
 
 @dataclass
-class Known:
+class KnownLabels:
     """Takes labels for those of a classifier of more than two classes; `read_new` says which each sample is of.
 
     Attributes
@@ -188,7 +188,7 @@ def apply_labels(table: Table, labels: Labels, path: Path) -> Array:
     return y
 
 
-def signed(table: Table, positive: Any, path: Path) -> tuple[Array, Labels]:
+def sign_labels(table: Table, positive: Any, path: Path) -> tuple[Array, Labels]:
     """The signs of a table that has them; the other way round where `positive` names the label that is -1.
 
     Raises
@@ -209,7 +209,7 @@ def signed(table: Table, positive: Any, path: Path) -> tuple[Array, Labels]:
     return -y, Labels(negative=labels.positive, positive=labels.negative)
 
 
-def applied(table: Table, known: Labels, path: Path) -> Array:
+def apply_known(table: Table, known: Labels, path: Path) -> Array:
     """The signs of a table that has them, under a mapping that is known.
 
     Raises

@@ -18,7 +18,7 @@ import numpy as np
 
 from mipfs.data.instance import Instance, Row
 from mipfs.errors import DataError
-from mipfs.plumbing.registry import meant
+from mipfs.plumbing.registry import suggest_name
 from mipfs.readers.lp_scan import Scan, scan
 from mipfs.selection.selection import Extras, Rows
 from mipfs.solvers.highs import read
@@ -212,4 +212,4 @@ class _Names:
                 if full not in self.data.index and _in_lp(full) == name:
                     return self.data.like(full)
         other = f"write x1 ... x{len(self.data.feature_names)}, a name with _ for blanks, or extra_NAME"
-        return meant(name, list(self.written)[:20000], other)
+        return suggest_name(name, list(self.written)[:20000], other)

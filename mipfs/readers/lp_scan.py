@@ -95,7 +95,7 @@ def _tokens(text: str, path: Path) -> Iterator[_Token]:
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
-            raise DataError(*_unexpected(text[position:].split("\n", 1)[0]), path=path, line=line)
+            raise DataError(*_describe_unexpected(text[position:].split("\n", 1)[0]), path=path, line=line)
         kind = str(match.lastgroup)
         word = match.group()
         if kind == "newline":
@@ -113,7 +113,7 @@ def _tokens(text: str, path: Path) -> Iterator[_Token]:
     yield _Token("eof", "", line)
 
 
-def _unexpected(rest: str) -> tuple[str, str]:
+def _describe_unexpected(rest: str) -> tuple[str, str]:
     if rest[0] in "[]^*/":
         return f"unexpected {rest[0]!r}", "only linear rows: terms like 3 x1, joined by + and -"
     if rest[0] in "<>=":

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from mipfs.errors import DataError
 from mipfs.plumbing import strict_json
-from mipfs.plumbing.declared import Excess, Within
+from mipfs.plumbing.declared import Excess, NumberRange
 from mipfs.plumbing.typed_json import FieldError, FileName, Such, read
 from mipfs.readers.files import MANIFEST, MAX_FEATURES
 
@@ -39,7 +39,7 @@ def document(path: Path, what: str) -> Any:
         No such file, or no JSON.
     """
     try:
-        return strict_json.parsed(path.read_text(encoding="utf-8"))
+        return strict_json.parse_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", AGAIN, path=path) from None
     except ValueError as error:
@@ -50,16 +50,16 @@ def _are_two(labels: dict[str, Any]) -> bool:
     return labels.keys() == {"negative", "positive"} and labels["negative"] != labels["positive"]
 
 
-_Size = Annotated[int, Within(0, 1 << 62)]
-_Place = Annotated[int, Within(0, MAX_FEATURES)]
+_Size = Annotated[int, NumberRange(0, 1 << 62)]
+_Place = Annotated[int, NumberRange(0, MAX_FEATURES)]
 
 
 @dataclass(frozen=True)
 class Manifest:
     """What a store says of itself; fields as in manifest.json."""
 
-    n_samples: Annotated[int, Within(1, _MOST_SAMPLES)]
-    n_features: Annotated[int, Within(1, MAX_FEATURES)]
+    n_samples: Annotated[int, NumberRange(1, _MOST_SAMPLES)]
+    n_features: Annotated[int, NumberRange(1, MAX_FEATURES)]
     nnz: _Size
     largest: Excess
     dtype: Annotated[str, Such(lambda dtype: dtype in ("float32", "float64"))]

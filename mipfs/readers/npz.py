@@ -110,24 +110,24 @@ def _shape(arrays: Arrays, path: Path) -> tuple[int, ...]:
 def _sparse(arrays: Arrays, n: int, p: int, path: Path) -> Any:
     """The matrix in CSC, every index checked: SciPy takes them as they are, and its kernels write where they lead."""
     try:
-        return _built(arrays, n, p).tocsc()
+        return _build_matrix(arrays, n, p).tocsc()
     except (ValueError, KeyError, TypeError, IndexError) as error:
         reason = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         raise DataError(f"the sparse matrix is damaged: {reason}", _AGAIN, path=path) from None
 
 
-def _built(arrays: Arrays, n: int, p: int) -> Any:
+def _build_matrix(arrays: Arrays, n: int, p: int) -> Any:
     kind = arrays["format"].item()
     kind = kind.decode("ascii") if isinstance(kind, bytes) else kind
     data = arrays["data"]
     if kind in ("csr", "csc"):
         outer, inner = (n, p) if kind == "csr" else (p, n)
-        parts = (data, *_compressed(arrays, outer, inner, data.shape))
+        parts = (data, *_check_compressed(arrays, outer, inner, data.shape))
         return (sparse.csr_array if kind == "csr" else sparse.csc_array)(parts, shape=(n, p))
     if kind == "bsr":
         if data.ndim != 3 or 0 in data.shape[1:] or n % data.shape[1] or p % data.shape[2]:
             raise ValueError(f"blocks of shape {data.shape[1:]} do not make up a matrix of shape {(n, p)}")
-        parts = (data, *_compressed(arrays, n // data.shape[1], p // data.shape[2], data.shape[:1]))
+        parts = (data, *_check_compressed(arrays, n // data.shape[1], p // data.shape[2], data.shape[:1]))
         return sparse.bsr_array(parts, shape=(n, p))
     if kind == "coo":
         row, col = arrays["coords"] if "coords" in arrays else (arrays["row"], arrays["col"])
@@ -141,7 +141,7 @@ def _built(arrays: Arrays, n: int, p: int) -> Any:
     raise ValueError(f"no format is called {kind!r}")
 
 
-def _compressed(
+def _check_compressed(
     arrays: Arrays, outer: int, inner: int, stored: tuple[int, ...]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """indices and indptr of `outer` rows (or columns) of `inner` entries."""

@@ -13,19 +13,19 @@ import numpy as np
 from mipfs.data.rules import CELLS_RULES, FIRST_RULES
 from mipfs.errors import DataError, MissingExtraError
 from mipfs.readers import room, typed
-from mipfs.readers.cells import prepared
+from mipfs.readers.cells import prepare_column
 from mipfs.readers.columns import BAG, WEIGHT, Label, finite, label_among, to_table
 from mipfs.readers.csv_file import FEW, FILL
 from mipfs.readers.files import opened
 from mipfs.readers.parquet_size import unpacked_bytes
-from mipfs.readers.raw import AS_IT_IS, PLAIN, Column, Preparing, numbers_among, scattered, words_of
+from mipfs.readers.raw import AS_IT_IS, PLAIN, Column, RecipeInUse, numbers_among, scatter_column, words_of
 from mipfs.readers.table import Table
 
 CELL = 8
 """Bytes of a value: it becomes a double, or refers to a word."""
 
 
-def read_parquet(path: Path, label: Label = None, labelled: bool = True, preparing: Preparing = PLAIN) -> Table:
+def read_parquet(path: Path, label: Label = None, labelled: bool = True, preparing: RecipeInUse = PLAIN) -> Table:
     """Read a Parquet file; its columns have the same roles as those of a CSV file.
 
     Raises
@@ -48,7 +48,7 @@ def batches(
     *,
     cells: int | None = None,
     done: int = 0,
-    preparing: Preparing = PLAIN,
+    preparing: RecipeInUse = PLAIN,
     label: Label = None,
     labelled: bool = True,
 ) -> Iterator[tuple[list[str], list[Column], None]]:
@@ -105,11 +105,11 @@ def _read(
     size: int,
     path: Path,
     roles: tuple[str, ...],
-    preparing: Preparing,
+    preparing: RecipeInUse,
     said: Collection[str],
 ) -> Column:
     """A column of some rows: of a role or a feature; `said` are columns whose type says that their text is words."""
-    values = _decoded(_joined(part.column(name)), size, path)
+    values = _decode_array(_join_chunks(part.column(name)), size, path)
     if name not in roles:
         return column(name, values, path, replace(preparing, rules=FIRST_RULES) if name in said else preparing)
     as_cells = name != roles[0] and preparing.rules >= CELLS_RULES
@@ -139,7 +139,7 @@ def _in_bounds(file: Any, stream: Any, names: Sequence[str], size: int, path: Pa
     return pq.ParquetFile(stream, read_dictionary=words) if words else file
 
 
-def _decoded(values: Any, size: int, path: Path) -> Any:
+def _decode_array(values: Any, size: int, path: Path) -> Any:
     """An Arrow array without codes, where its words take no more than a file of `size` bytes may."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -154,7 +154,7 @@ def _decoded(values: Any, size: int, path: Path) -> Any:
     return values.dictionary_decode()
 
 
-def _joined(values: Any) -> Any:
+def _join_chunks(values: Any) -> Any:
     """An Arrow array of its chunks."""
     return values.combine_chunks() if hasattr(values, "combine_chunks") else values
 
@@ -165,7 +165,7 @@ def feature_columns(given: Sequence[str], path: Path) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowPlaces:
     """Cells that stand in rows (`mipfs.readers.cells.Places`); `places`: which rows, where not all are meant."""
 
     path: Path
@@ -181,14 +181,14 @@ class Rows:
     def other(self, i: int) -> str:
         return f"in row {(i if self.places is None else self.places[i]) + 1}"
 
-    def some(self, kept: Sequence[int]) -> Rows:
-        return Rows(self.path, kept)
+    def some(self, kept: Sequence[int]) -> RowPlaces:
+        return RowPlaces(self.path, kept)
 
 
-def column(name: str, values: Any, path: Path, preparing: Preparing = PLAIN, mixed: bool = False) -> Column:
+def column(name: str, values: Any, path: Path, preparing: RecipeInUse = PLAIN, mixed: bool = False) -> Column:
     """An Arrow array as numbers or words; what is missing or neither is refused by its place.
 
-    A missing value that `preparing` fills in later is NaN, or an empty word; `mixed` as of `prepared`.
+    A missing value that `preparing` fills in later is NaN, or an empty word; `mixed` as of `prepare_column`.
     """
     import pyarrow as pa
 
@@ -198,7 +198,7 @@ def column(name: str, values: Any, path: Path, preparing: Preparing = PLAIN, mix
         kind = values.type
     said = preparing.recipe.types.get(name)
     if said is not None:
-        return _typed(name, values, said, path, preparing)
+        return _typed_column(name, values, said, path, preparing)
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
     if not (numeric or pa.types.is_decimal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         raise DataError(f"column {name!r} has the type {kind}", "store numbers or words", path=path)
@@ -206,10 +206,10 @@ def column(name: str, values: Any, path: Path, preparing: Preparing = PLAIN, mix
         cells = ["" if cell is None else cell for cell in values.to_pylist()]
         if not preparing.allows(name):
             _check_complete(name, values, path, np.array([preparing.is_missing(cell) for cell in cells]))
-        return prepared(name, cells, Rows(path), mixed, preparing)
+        return prepare_column(name, cells, RowPlaces(path), mixed, preparing)
     if preparing.allows(name):
         return _with_gaps(name, values, path, preparing)
-    _check_complete(name, values, path, _marked(values, preparing))
+    _check_complete(name, values, path, _find_marks(values, preparing))
     array = values.to_numpy(zero_copy_only=False)
     if not (numeric or pa.types.is_decimal(kind)):
         return words_of(array.tolist())
@@ -222,7 +222,7 @@ def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _marked(values: Any, preparing: Preparing) -> Any:
+def _find_marks(values: Any, preparing: RecipeInUse) -> Any:
     """Where numbers are marks of missing values; False of text, which is read by its cells."""
     marks = preparing.recipe.numbers
     if not marks or _is_text(values.type) or values.type == "bool":
@@ -237,12 +237,12 @@ def _check_complete(name: str, values: Any, path: Path, marked: Any = False) -> 
         raise DataError(f"column {name!r} has no value in row {int(np.argmax(gaps)) + 1}", FILL, path=path)
 
 
-def _with_gaps(name: str, values: Any, path: Path, preparing: Preparing) -> Column:
+def _with_gaps(name: str, values: Any, path: Path, preparing: RecipeInUse) -> Column:
     """A column whose missing values, null or NaN, are filled in later."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    gaps = np.array(values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)) | _marked(values, preparing)
+    gaps = np.array(values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)) | _find_marks(values, preparing)
     if _is_text(values.type):  # words that say so, as in CSV
         gaps |= [one is not None and preparing.is_missing(one) for one in values.to_pylist()]
     if gaps.all():
@@ -250,10 +250,10 @@ def _with_gaps(name: str, values: Any, path: Path, preparing: Preparing) -> Colu
     known = column(name, pc.filter(values, pa.array(~gaps)), path, AS_IT_IS)
     if known.dtype.kind != "f" and np.count_nonzero(gaps) > values.null_count:
         known = numbers_among(known)
-    return scattered(known, ~gaps, len(gaps))
+    return scatter_column(known, ~gaps, len(gaps))
 
 
-def _typed(name: str, values: Any, kind: str, path: Path, preparing: Preparing) -> Column:
+def _typed_column(name: str, values: Any, kind: str, path: Path, preparing: RecipeInUse) -> Column:
     """A column whose cells mean what the recipe says; Arrow's dates and moments are dates."""
     import pyarrow as pa
 

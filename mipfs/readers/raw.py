@@ -21,7 +21,7 @@ IMPUTE = "give --impute median (or 'most frequent', level) or --drop NAME, or im
 
 
 @dataclass(frozen=True)
-class Preparing:
+class RecipeInUse:
     """A recipe in use: on a table to learn from, or on one that a classifier is used on.
 
     Attributes
@@ -159,8 +159,8 @@ class Preparing:
         return found
 
 
-PLAIN = Preparing()
-AS_IT_IS = Preparing(rules=FIRST_RULES)
+PLAIN = RecipeInUse()
+AS_IT_IS = RecipeInUse(rules=FIRST_RULES)
 """Text in a data frame or a Parquet file is words, whatever it says."""
 SHORT = 64
 """Characters of a word up to which NumPy may give every word of a column the room of the longest."""
@@ -200,7 +200,7 @@ def numbers_among(words: Column) -> Column:
     return found if found.size == words.size and np.all(np.isfinite(found)) else words
 
 
-def scattered(known: Column, there: Sequence[int] | npt.NDArray[Any], n: int) -> Column:
+def scatter_column(known: Column, there: Sequence[int] | npt.NDArray[Any], n: int) -> Column:
     """A column of `n` rows that is known at the places `there`, and NaN or an empty word elsewhere."""
     if known.dtype.kind == "f":
         numbers = np.full(n, np.nan)
@@ -211,8 +211,8 @@ def scattered(known: Column, there: Sequence[int] | npt.NDArray[Any], n: int) ->
     return words
 
 
-def again(stated: Mapping[str, Any] | None, features: Collection[str]) -> Preparing:
+def again(stated: Mapping[str, Any] | None, features: Collection[str]) -> RecipeInUse:
     """What a result states of its raw table, to be done again for a classifier that uses these features."""
     if stated is None:
-        return Preparing(features=frozenset(features), is_new=True)
-    return Preparing(Recipe.of_document(stated), dict(stated["filled"]), frozenset(features), is_new=True)
+        return RecipeInUse(features=frozenset(features), is_new=True)
+    return RecipeInUse(Recipe.of_document(stated), dict(stated["filled"]), frozenset(features), is_new=True)

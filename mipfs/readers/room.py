@@ -35,7 +35,7 @@ VARIABLE = "MIPFS_UNPACK"
 GB = 1e9
 
 
-def allowed() -> float:
+def allowed_bytes() -> float:
     """Bytes that the user allows whatever the file, 0 where nothing is said.
 
     Raises
@@ -55,7 +55,7 @@ def allowed() -> float:
 
 def most(size: int, times: int = TIMES) -> float:
     """Bytes that a file of `size` bytes may unpack to."""
-    return max(FREE + times * size, allowed())
+    return max(FREE + times * size, allowed_bytes())
 
 
 def most_features(size: int, limit: int) -> int:
@@ -71,13 +71,13 @@ def too_large(path: Path, size: int, times: int = TIMES) -> UnpackedError:
     """The error about a file of which `size` bytes unpack to more than they may."""
     mb = most(size, times) / 1e6
     return UnpackedError(
-        f"what {_said(size)} of it unpack to is more than the {mb:.4g} MB that are read of so few",
+        f"what {_show_size(size)} of it unpack to is more than the {mb:.4g} MB that are read of so few",
         f"if you know where it comes from, unpack it or allow more: {VARIABLE}=8 in the environment (gigabytes)",
         path=path,
     )
 
 
-def _said(size: int) -> str:
+def _show_size(size: int) -> str:
     return f"{size} bytes" if size < 10_000 else f"{size / 1e6:.3g} MB"
 
 

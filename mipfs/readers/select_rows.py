@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from mipfs.data.instance import Row, SelectDefaults
-from mipfs.readers.sidecar import Sidecar, nameable
+from mipfs.readers.sidecar import DataDescription, nameable
 
 INF = math.inf
 
@@ -26,7 +26,7 @@ _LOCATED = 200  # the search for a line is linear, and is made for each entry
 
 
 def read_select(
-    sidecar: Sidecar,
+    sidecar: DataDescription,
     features: Mapping[str, int],
     cost: Mapping[str, float],
     groups: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
@@ -67,7 +67,7 @@ def read_select(
 
 
 def _defaults(
-    sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[str, int], known: Mapping[str, Any]
+    sidecar: DataDescription, content: Mapping[str, Any], features: Mapping[str, int], known: Mapping[str, Any]
 ) -> tuple[SelectDefaults, list[Row]]:
     """M and the forced features, and the rows of forced groups."""
     M = content.get("M")
@@ -99,7 +99,7 @@ def _defaults(
 
 
 def _lists(
-    sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[str, Any], key: str, pairs: bool = False
+    sidecar: DataDescription, content: Mapping[str, Any], features: Mapping[str, Any], key: str, pairs: bool = False
 ) -> list[list[str]]:
     """A list of lists of at least two features; of exactly two if `pairs`."""
     found = content.get(key, [])
@@ -113,7 +113,7 @@ def _lists(
     return list(found)
 
 
-def _counts(sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[str, Any], key: str) -> list[Row]:
+def _counts(sidecar: DataDescription, content: Mapping[str, Any], features: Mapping[str, Any], key: str) -> list[Row]:
     """``at_most``, ``at_least`` or ``exactly``: a list of {k, of}."""
     found = content.get(key, [])
     form = f'write {key} = [{{k = 1, of = ["a", "b"]}}, ...]'
@@ -136,7 +136,7 @@ def _counts(sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[str,
     return rows
 
 
-def _origin(sidecar: Sidecar, key: str, *names: str) -> str:
+def _origin(sidecar: DataDescription, key: str, *names: str) -> str:
     """Where a row was written: by its line in a list of ordinary length, by the line of its key in a long one."""
     entries = sidecar.tables["select"][key]
     words = names if isinstance(entries, list) and len(entries) <= _LOCATED else ()

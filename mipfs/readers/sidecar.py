@@ -13,11 +13,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Never, cast
 
-from mipfs.data.bounds import WeightBounds, both, of_box, of_signs, settled
+from mipfs.data.bounds import WeightBounds, both, of_box, of_signs, settle_bounds
 from mipfs.data.classes import ClassWeight, checked_weights
 from mipfs.data.instance import SCALINGS, Scaling, nearest
 from mipfs.data.over_weights import WeightRow
-from mipfs.data.over_weights import settled as rows_over
+from mipfs.data.over_weights import settle_rows as rows_over
 from mipfs.data.recipe import Recipe
 from mipfs.errors import DataError, UsageError
 from mipfs.readers.files import description_of, opened
@@ -100,7 +100,7 @@ def _check_numbers(tables: dict[str, Any]) -> None:
 
 
 @dataclass(frozen=True)
-class Sidecar:
+class DataDescription:
     """A description, checked as far as it can be without the names of the features.
 
     Attributes
@@ -115,7 +115,7 @@ class Sidecar:
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
-    def beside(cls, data: Path) -> Sidecar:
+    def beside(cls, data: Path) -> DataDescription:
         """The description of a data file; an empty one where there is no file.
 
         Raises
@@ -236,7 +236,7 @@ class Sidecar:
             self.fail(f"[weights] bounds is {given!r}", "write bounds = { age = [0.0, 2.0] }", "weights", "bounds")
         try:
             parts = of_signs(**signs), given
-            asked = [settled(one, features, lambda name: nearest(name, [*known]), groups) for one in parts]
+            asked = [settle_bounds(one, features, lambda name: nearest(name, [*known]), groups) for one in parts]
             whole = of_box(list(features), content["box"]) if "box" in content else {}
             return both(*asked, whole)
         except UsageError as error:

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy
 
-from mipfs.data.blocked import Blocked, Csc, Floats, Part, Statistics, summary
+from mipfs.data.blocked import Blocked, ColumnPart, Csc, Floats, Statistics, summary
 from mipfs.data.instance import Labels
 from mipfs.data.recipe import HOWS, Filled, Prepared, Recipe
 from mipfs.data.table_reading import TableReading
@@ -43,7 +43,7 @@ _UNREADABLE = ValueError, TypeError, OSError, EOFError, SyntaxError, ArithmeticE
 """What NumPy raises for a file that is no plain array, whatever its header says."""
 
 
-class Files:
+class StoreFiles:
     """The files of a store: sizes are checked at once, contents when a file is first used.
 
     Parameters
@@ -65,9 +65,9 @@ class Files:
             try:
                 found = os.stat(path / name).st_size
             except OSError as error:
-                raise DataError(f"{_named(name)} is missing: {error.strerror}", AGAIN, path=path) from None
+                raise DataError(f"{_name_file(name)} is missing: {error.strerror}", AGAIN, path=path) from None
             if found != size:
-                raise DataError(f"{_named(name)} has {found} bytes, not {size}", AGAIN, path=path)
+                raise DataError(f"{_name_file(name)} has {found} bytes, not {size}", AGAIN, path=path)
 
     def check(self, name: str) -> Path:
         """The path of a file whose checksum is right.
@@ -78,10 +78,10 @@ class Files:
             It is not in the manifest, or another file than the one that was written.
         """
         if name not in self.manifest.files:
-            raise DataError(f"{_named(name)} is not in the manifest", AGAIN, path=self.path)
+            raise DataError(f"{_name_file(name)} is not in the manifest", AGAIN, path=self.path)
         if name not in self._sound:
             if crc(self.path / name) != self.manifest.files[name][1]:
-                raise DataError(f"{_named(name)} is damaged: its checksum is wrong", AGAIN, path=self.path)
+                raise DataError(f"{_name_file(name)} is damaged: its checksum is wrong", AGAIN, path=self.path)
             self._sound.add(name)
         return self.path / name
 
@@ -97,21 +97,21 @@ class Files:
             found = npy.open_memmap(place, mode="r").view(np.ndarray)
         except _UNREADABLE as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise DataError(f"{_named(name)} is damaged: {reason}", AGAIN, path=self.path) from None
+            raise DataError(f"{_name_file(name)} is damaged: {reason}", AGAIN, path=self.path) from None
         if found.ndim != 1 if shape is None else found.shape != shape:
-            raise DataError(f"{_named(name)} has shape {found.shape}, not {shape or '(k,)'}", AGAIN, path=self.path)
+            raise DataError(f"{_name_file(name)} has shape {found.shape}, not {shape or '(k,)'}", AGAIN, path=self.path)
         if found.dtype not in map(np.dtype, dtype.split()):
-            raise DataError(f"{_named(name)} holds {found.dtype}, not {dtype}", AGAIN, path=self.path)
+            raise DataError(f"{_name_file(name)} holds {found.dtype}, not {dtype}", AGAIN, path=self.path)
         return found
 
 
-def _named(name: str) -> str:
+def _name_file(name: str) -> str:
     """How messages call a file."""
     number, point, _ = name.partition(".")
     return f"block {int(number)} ({name})" if point and number.isdigit() else name
 
 
-class FilePart(Part):
+class FilePart(ColumnPart):
     """A block of columns in the files of a store.
 
     Parameters
@@ -122,7 +122,7 @@ class FilePart(Part):
 
     is_known = True
 
-    def __init__(self, files: Files, number: int) -> None:
+    def __init__(self, files: StoreFiles, number: int) -> None:
         start, stop, most = files.manifest.blocks[number]
         super().__init__(start, stop, files.manifest.n_samples)
         self._files = files
@@ -175,7 +175,7 @@ class FilePart(Part):
 
 
 @dataclass(frozen=True, eq=False)
-class Store:
+class ColumnStore:
     """An opened store.
 
     Attributes
@@ -232,7 +232,7 @@ class PreparedDocument(TypedDict):
     recipe: dict[str, Any] | None
 
 
-def open_store(path: Path) -> Store:
+def open_store(path: Path) -> ColumnStore:
     """Open a column store; nothing of it is read but the manifest, the names and the labels.
 
     Raises
@@ -241,7 +241,7 @@ def open_store(path: Path) -> Store:
         A damaged or incomplete store: the file, and the block, are named.
     """
     manifest = Manifest.of(path)
-    files = Files(path, manifest)
+    files = StoreFiles(path, manifest)
     n = (manifest.n_samples,)
     parts = [FilePart(files, k) for k in range(len(manifest.blocks))]
     X = Blocked(
@@ -253,17 +253,19 @@ def open_store(path: Path) -> Store:
         name: files.array(f"{name}.npy", dtype, n) if f"{name}.npy" in manifest.files else None
         for name, dtype in (("bags", "int64"), ("sample_weight", "float64"))
     }
-    prepared = _prepared(files) if RECIPE in manifest.files else None
+    prepared = _read_prepared(files) if RECIPE in manifest.files else None
     y = files.array("y.npy", "float64", n)
     if not np.all(np.abs(y) == 1.0) or not -n[0] < float(y.sum()) < n[0]:
         raise DataError("y.npy does not hold signs of two classes", AGAIN, path=path)
     labels = Labels(**manifest.labels)
-    return Store(
+    return ColumnStore(
         X, y, labels, names, groups, label=manifest.label, prepared=prepared, reading=reading, others=others, **optional
     )
 
 
-def _names(files: Files, p: int) -> tuple[list[str], dict[str, tuple[str, ...]], TableReading | None, dict[str, str]]:
+def _names(
+    files: StoreFiles, p: int
+) -> tuple[list[str], dict[str, tuple[str, ...]], TableReading | None, dict[str, str]]:
     """The names of the features, those that words have become, which columns were left out, and words without one."""
     place = files.check(NAMES)
     stated = document(place, "names")
@@ -282,19 +284,19 @@ def _names(files: Files, p: int) -> tuple[list[str], dict[str, tuple[str, ...]],
     return names, groups, TableReading(said[0], said[1], is_raw=False) if said else None, others
 
 
-def _prepared(files: Files) -> Prepared:
+def _read_prepared(files: StoreFiles) -> Prepared:
     """What was done to the table that the store was made of."""
     place = files.check(RECIPE)
     stated = document(place, "a recipe")
     try:
         found = read(stated, PreparedDocument)
-        filled = tuple(_filled(one, files.manifest.n_samples) for one in found["filled"])
+        filled = tuple(_read_filled(one, files.manifest.n_samples) for one in found["filled"])
         return Prepared(Recipe.of_document(found["recipe"]), filled)
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError, UsageError) as error:
         raise DataError(f"not a recipe: {error}", AGAIN, path=place) from None
 
 
-def _filled(one: Mapping[str, Any], n: int) -> Filled:
+def _read_filled(one: Mapping[str, Any], n: int) -> Filled:
     """A column whose missing values were filled in."""
     rows = np.array(one["rows"], dtype=np.int64).reshape(-1)
     if rows.size and not (rows.min() >= 0 and rows.max() < n):
@@ -323,7 +325,7 @@ def check(path: Path) -> str:
     return store.X.sha256
 
 
-def _is_so(part: Part) -> bool:
+def _is_so(part: ColumnPart) -> bool:
     """Whether sums and statistics of a part are those of its values, up to the rounding of another machine."""
     sums, found = summary(part.values, part.n)
     told = part.statistics

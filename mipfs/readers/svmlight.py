@@ -206,7 +206,7 @@ class _Lines:
         indices = array("q")
         values = array("d")
         for number, raw in enumerate(text.removesuffix(b"\n").split(b"\n"), line + 1):
-            found = _parsed(raw, self.path, number, indices, values)
+            found = _parse_line(raw, self.path, number, indices, values)
             if found is not None:
                 labels.append(found[0])
                 bags.append(-1 if found[1] is None else int(found[1]))
@@ -231,13 +231,13 @@ class _Lines:
 
     def compiled(self, text: bytes, line: int) -> _Piece:
         """As `read`, by the kernel as far as lines are plain."""
-        from mipfs.kernels.text import DONE, POWERS, Entries, Lines, parse
+        from mipfs.kernels.text import DONE, POWERS, Entries, ParsedLines, parse
 
         text = text if text.endswith(b"\n") else text + b"\n"
         raw = np.frombuffer(text, dtype=np.uint8)
         rows = int(np.count_nonzero(raw == 10))
         most = raw.size // 4 + 2
-        samples = Lines(np.empty(rows), *(np.empty(rows, dtype=np.int64) for _ in range(3)))
+        samples = ParsedLines(np.empty(rows), *(np.empty(rows, dtype=np.int64) for _ in range(3)))
         hard = np.empty((raw.size // 20 + 2, 3), dtype=np.int64)
         state = np.array([0, 0, 0, line, 0, 0])
         entries = Entries(np.empty(most, dtype=np.int32), np.empty(most), hard)
@@ -277,7 +277,7 @@ def _with_hard(piece: _Piece, path: Path, text: bytes, hard: Integers) -> _Piece
     return piece._replace(ends=ends, columns=piece.columns[kept], values=values[kept])
 
 
-def _parsed(
+def _parse_line(
     raw: bytes, path: Path, number: int, indices: array[int], values: array[float]
 ) -> tuple[float, bytes | None] | None:
     """Label and bag of one line, whose pairs are put behind others; None for a blank one."""
@@ -336,7 +336,7 @@ def _diagnosis(line: bytes, path: Path, number: int) -> DataError:
     label, *tokens = line.split()
     if not _is_number(label):
         return DataError(
-            f"the line begins with {_shown(label)} where the label should stand",
+            f"the line begins with {_show_token(label)} where the label should stand",
             "begin it with the label, a number" + ("; of several labels write the one that is meant" * (b"," in label)),
             path=path,
             line=number,
@@ -346,7 +346,7 @@ def _diagnosis(line: bytes, path: Path, number: int) -> DataError:
             if place == 0 and re.fullmatch(rb"qid:\d{1,18}", token):
                 continue
             return DataError(
-                f"misplaced or ragged {_shown(token)}",
+                f"misplaced or ragged {_show_token(token)}",
                 "write qid: and a whole number after the label",
                 path=path,
                 line=number,
@@ -354,7 +354,7 @@ def _diagnosis(line: bytes, path: Path, number: int) -> DataError:
         if not _PAIR.fullmatch(token) or not _is_number(token.partition(b":")[2]):
             last = "; the line looks truncated" if place == len(tokens) - 1 else ""
             return DataError(
-                f"{_shown(token)} is not index:value{last}",
+                f"{_show_token(token)} is not index:value{last}",
                 "write a whole number, a colon and a number",
                 path=path,
                 line=number,
@@ -370,7 +370,7 @@ def _is_number(token: bytes) -> bool:
     return b"_" not in token
 
 
-def _shown(token: bytes) -> str:
+def _show_token(token: bytes) -> str:
     text = token.decode("ascii", "replace")
     return repr(text if len(text) <= 30 else text[:30] + "...")
 

@@ -13,13 +13,13 @@ from mipfs.readers import csv_file, parquet
 from mipfs.readers.chunks import Chunk
 from mipfs.readers.columns import BAG, WEIGHT, Label, label_among, require_label
 from mipfs.readers.files import plainly_opened
-from mipfs.readers.raw import PLAIN, Column, Preparing
+from mipfs.readers.raw import PLAIN, Column, RecipeInUse
 
 CELLS = 1 << 20
 """Cells of a piece."""
 
 
-class Columns:
+class ColumnEncoder:
     """From named columns to entries; a provisional column for every column of numbers, and for every word that is met.
 
     Parameters
@@ -124,7 +124,7 @@ class Columns:
         return column.astype(float)
 
 
-def named(
+def name_columns(
     position: dict[str, Any], names: Sequence[str]
 ) -> tuple[list[int], list[str], dict[str, list[str]], dict[str, str]]:
     """Provisional columns in the order of the features, the names of these, groups of words, and words without one.
@@ -157,7 +157,7 @@ Prepare = Callable[[Sequence[str], Sequence[Column], Sequence[str], Path], tuple
 
 
 def batches_of(
-    kind: str, path: Path, stream: IO[bytes], label: Label, done: int, preparing: Preparing = PLAIN
+    kind: str, path: Path, stream: IO[bytes], label: Label, done: int, preparing: RecipeInUse = PLAIN
 ) -> Iterator[tuple[list[str], list[Column], Any]]:
     """Names, columns and lines of some rows of a table, one after the other; `done` rows are passed over."""
     if kind == "csv":
@@ -171,14 +171,14 @@ def table_chunks(
     stream: IO[bytes],
     label: Label,
     position: dict[str, Any] | None,
-    preparing: Preparing = PLAIN,
+    preparing: RecipeInUse = PLAIN,
     prepare: Prepare | None = None,
 ) -> Iterator[Chunk]:
     """The samples of a CSV or Parquet file; what `mipfs.read` refuses is refused, where it is met."""
-    table: Columns | None = None
+    table: ColumnEncoder | None = None
     done = 0 if position is None else int(position["rows"])
     for names, columns, lines in batches_of(kind, path, stream, label, done, preparing):
         if prepare is not None:
             names, columns = prepare(names, columns, (label_among(label, names), BAG, WEIGHT), path)
-        table = table or Columns(path, names, label, position)
+        table = table or ColumnEncoder(path, names, label, position)
         yield table.chunk(columns, lines)

@@ -14,7 +14,7 @@ from mipfs.data.split import Split
 from mipfs.errors import DataError, DataWarning, UsageError
 from mipfs.plumbing.arrays import Integers
 from mipfs.readers.columns import BAG
-from mipfs.readers.raw import Preparing
+from mipfs.readers.raw import RecipeInUse
 from mipfs.readers.table import Table
 
 
@@ -46,9 +46,9 @@ def split_of(data: Instance, table: Table | None, column: str) -> Split:
     return split
 
 
-def column_alone(column: str, rules: int) -> Preparing:
+def column_alone(column: str, rules: int) -> RecipeInUse:
     """How a table is read for one column of it."""
-    return Preparing(Recipe(use=(column,)), meant=(column,), rules=rules)
+    return RecipeInUse(Recipe(use=(column,)), meant=(column,), rules=rules)
 
 
 def _numbers(table: Table) -> Integers:

@@ -40,7 +40,7 @@ ENOUGH = 0.9
 """Share of the cells of a column that must look alike for a message to say as what."""
 
 
-def parsed(cell: str, kind: str) -> float | None:
+def parse_cell(cell: str, kind: str) -> float | None:
     """The number that a cell says, None where it says none in this way."""
     text = cell.strip()
     if kind in (DATE, DAY_FIRST, MONTH_FIRST):
@@ -115,7 +115,7 @@ def numbers(
             continue
         cell = str(value)
         if cell not in known:
-            known[cell] = parsed(cell, kind)
+            known[cell] = parse_cell(cell, kind)
             if known[cell] is None and kind not in (DATE, DAY_FIRST, MONTH_FIRST) and not isinstance(value, str):
                 known[cell] = float(value)
         number = known[cell]
@@ -135,10 +135,10 @@ def remedy(name: str, cells: Iterable[str]) -> str:
     """What `types` to give where cells look like one kind; "" where they look like none."""
     texts = list(cells)
     kind = looks_like(texts)
-    return "" if kind is None else told(name, kind, fits_both_orders(kind, texts))
+    return "" if kind is None else describe_reading(name, kind, fits_both_orders(kind, texts))
 
 
-def told(name: str, kind: str, is_either: bool = False) -> str:
+def describe_reading(name: str, kind: str, is_either: bool = False) -> str:
     """How a column is read as one of `TYPES`; of dates that fit two orders, that only the user knows which."""
     said = f'say --types "{name}={kind}" (types={{{name!r}: {kind!r}}} in Python, [data] types in the .toml)'
     if not is_either:
@@ -150,7 +150,7 @@ def fits_both_orders(kind: str | None, cells: Iterable[str]) -> bool:
     """Whether dates are as well of the month first as of the day first, which is what they look like."""
     texts = [cell.strip() for cell in cells if cell.strip()]
     return kind == DAY_FIRST and all(
-        parsed(text, MONTH_FIRST) is not None for text in texts if parsed(text, DAY_FIRST) is not None
+        parse_cell(text, MONTH_FIRST) is not None for text in texts if parse_cell(text, DAY_FIRST) is not None
     )
 
 
@@ -160,7 +160,7 @@ def instead(name: str, cells: Iterable[Any], kind: str) -> str:
     other = looks_like(texts)
     if other is None or other == kind or (kind == MONTH_FIRST and fits_both_orders(other, texts)):
         return f"give it another type: {', '.join(TYPES)}"
-    return told(name, other, fits_both_orders(other, texts))
+    return describe_reading(name, other, fits_both_orders(other, texts))
 
 
 def looks_like(cells: Sequence[str]) -> str | None:
@@ -174,6 +174,6 @@ def looks_like(cells: Sequence[str]) -> str | None:
     for kind in TYPES:
         if (kind.startswith(PERCENT) and shares == 0) or (kind.startswith(CURRENCY) and said == shares):
             continue
-        if sum(parsed(text, kind) is not None for text in texts) >= need:
+        if sum(parse_cell(text, kind) is not None for text in texts) >= need:
             return kind
     return None

@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from mipfs.errors import UsageError
-from mipfs.plumbing.registry import entered
+from mipfs.plumbing.registry import enter_offers
 
 if TYPE_CHECKING:
     from mipfs.regularisers.base import Regulariser
@@ -31,7 +31,7 @@ def get_regulariser(given: Any, **parameters: Any) -> Regulariser:
 
     if isinstance(given, Regulariser):
         return given
-    entered("mipfs.regularisers", given, REGULARISERS)
+    enter_offers("mipfs.regularisers", given, REGULARISERS)
     if not isinstance(given, str) or given not in REGULARISERS:
         raise UsageError(f"regulariser {given!r} is not known; it is one of {', '.join(REGULARISERS)}")
     try:

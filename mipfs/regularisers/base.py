@@ -29,12 +29,12 @@ ROUNDING = 8.0
 """Units of rounding that `Regulariser.conjugate` may be off, relative, unless it says more."""
 
 
-def widened(omega: Any, radius: Any) -> Any:
+def widen(omega: Any, radius: Any) -> Any:
     """How far [ω − radius, ω + radius] may reach: its ends are a few roundings of their own size off."""
     return radius + 4.0 * U * (abs(omega) + radius)
 
 
-def raised(value: Any, rounding: float) -> Any:
+def raise_by_rounding(value: Any, rounding: float) -> Any:
     """A value that is some units of rounding off, and no less."""
     return value * (1.0 + 2.0 * rounding * U)
 
@@ -104,7 +104,7 @@ class Regulariser(ABC):
 
     def scaled(self, size: float) -> Regulariser:
         """r(w·√size)/size: that of (P) divided by `size`, over columns that are multiplied by its root."""
-        return self if self.is_homogeneous else Scaled(self, size)
+        return self if self.is_homogeneous else ScaledRegulariser(self, size)
 
     def perspective(self, w: Array, sigma: Array | float) -> Array:
         """σ r(w/σ), (k,), with its limit at σ = 0: 0 for w = 0, else inf."""
@@ -118,13 +118,13 @@ class Regulariser(ABC):
 
         `conjugate` is `rounding` units of its value off.
         """
-        wider = widened(omega, radius)
+        wider = widen(omega, radius)
         largest = np.maximum(self.conjugate(omega - wider), self.conjugate(omega + wider))
-        return np.asarray(raised(largest, self.rounding))
+        return np.asarray(raise_by_rounding(largest, self.rounding))
 
 
 @dataclasses.dataclass(frozen=True)
-class Scaled(Regulariser):
+class ScaledRegulariser(Regulariser):
     """r(w·√size)/size of another regulariser: its h is h(ω·√size)/size."""
 
     own: Regulariser

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mipfs.errors import UsageError
-from mipfs.regularisers.base import ROUNDING, Array, Integers, Regulariser, U, raised, widened
+from mipfs.regularisers.base import ROUNDING, Array, Integers, Regulariser, U, raise_by_rounding, widen
 
 End = float | None
 WIDER, NARROWER = 1.0 + 2.0**-40, 1.0 - 2.0**-40
@@ -163,8 +163,10 @@ def conjugate_at(omega: float, low: float, high: float) -> float:
 
 def conjugate_above(omega: float, radius: float, low: float, high: float) -> Any:
     """`Regulariser.conjugate_above` of one number of a box, in code that can be compiled."""
-    wider = widened(omega, radius)
-    return raised(max(conjugate_at(omega - wider, low, high), conjugate_at(omega + wider, low, high)), ROUNDING)
+    wider = widen(omega, radius)
+    return raise_by_rounding(
+        max(conjugate_at(omega - wider, low, high), conjugate_at(omega + wider, low, high)), ROUNDING
+    )
 
 
 def check_atoms(regulariser: Regulariser, bounds: Mapping[str, Any], atoms: Any) -> None:

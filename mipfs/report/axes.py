@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mipfs.errors import MissingExtraError
-from mipfs.report.charts import Bars, Chart, Curve, Grid, Lines
+from mipfs.report.charts import Bars, Chart, Curve, HeatMap, LineChart
 from mipfs.report.visible import visible
 
 COLOURS = {
@@ -55,23 +55,23 @@ def draw(chart: Chart, ax: Any, method: str) -> Any:
         raise MissingExtraError("matplotlib", "plot", method) from None
     if ax is None:
         _, ax = pyplot.subplots(layout="constrained")
-    if isinstance(chart, Lines):
+    if isinstance(chart, LineChart):
         _lines(chart, ax)
     elif isinstance(chart, Bars):
         _bars(chart, ax)
     else:
-        assert isinstance(chart, Grid)
+        assert isinstance(chart, HeatMap)
         _grid(chart, ax)
     return ax
 
 
-def _values(chart: Lines, curve: Curve) -> Any:
+def _values(chart: LineChart, curve: Curve) -> Any:
     """The values of a curve; the last one holds until the end of the axis where steps have one."""
     values = [np.nan if v is None else v for v in curve.y]
     return np.array(values + values[-1:] if chart.is_step and chart.x_limits is not None else values, dtype=float)
 
 
-def _lines(chart: Lines, ax: Any) -> None:
+def _lines(chart: LineChart, ax: Any) -> None:
     x = np.asarray(chart.x, dtype=float)
     if chart.is_step and chart.x_limits is not None:
         x = np.append(x, chart.x_limits[1])
@@ -120,7 +120,7 @@ def _bars(chart: Bars, ax: Any) -> None:
     ax.set_title(plain_text(chart.title))
 
 
-def _grid(chart: Grid, ax: Any) -> None:
+def _grid(chart: HeatMap, ax: Any) -> None:
     cells = np.array(chart.cells, dtype=float).reshape(len(chart.rows), len(chart.columns))
     ax.imshow(cells, aspect="auto", cmap="Blues", vmin=0.0, vmax=1.0, interpolation="nearest")
     shown = range(0, len(chart.columns), max(1, -(-len(chart.columns) // MOST_NAMES)))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from mipfs.report.visible import escaped, visible
+from mipfs.report.visible import escape_text, visible
 
 
 class Alarm(str):
@@ -17,7 +17,7 @@ class Alarm(str):
 
 
 @dataclass(frozen=True)
-class Pairs:
+class NamedValues:
     """Lines ``name  value``."""
 
     pairs: Sequence[tuple[str, str]]
@@ -32,7 +32,7 @@ class Pairs:
         return [(f"{name.ljust(width)}  ", visible(value)) for name, (_, value) in zip(names, self.pairs, strict=True)]
 
     def html(self) -> str:
-        return _html([[f"<b>{escaped(name)}</b>", _marked(value)] for name, value in self.pairs], left=2)
+        return _html([[f"<b>{escape_text(name)}</b>", _value_as_html(value)] for name, value in self.pairs], left=2)
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ class Table:
         return [[visible(cell) for cell in row] for row in (self.header, *self.rows)]
 
     def html(self) -> str:
-        title = f"<p><b>{escaped(self.title)}</b></p>" if self.title else ""
-        return title + _html([list(map(escaped, row)) for row in self.rows], self.left, self.header)
+        title = f"<p><b>{escape_text(self.title)}</b></p>" if self.title else ""
+        return title + _html([list(map(escape_text, row)) for row in self.rows], self.left, self.header)
 
 
 @dataclass(frozen=True)
-class Line:
+class Sentence:
     """A sentence of its own."""
 
     line: str
@@ -76,25 +76,25 @@ class Line:
         return "\n" * (len(self.line) - len(said)) + f"{visible(said)}\n"
 
     def html(self) -> str:
-        return f"<p>{escaped(self.line.strip())}</p>"
+        return f"<p>{escape_text(self.line.strip())}</p>"
 
 
 @dataclass(frozen=True)
-class Typed(Line):
+class Typed(Sentence):
     """A line that is typed: a page shows it as code, below what is said before it, a terminal as it is."""
 
     before: str = ""
 
     def text(self) -> str:
-        return Line(f"{self.before}{self.line}").text()
+        return Sentence(f"{self.before}{self.line}").text()
 
     def html(self) -> str:
-        said = f"<p>{escaped(self.before.strip())}</p>" if self.before.strip() else ""
-        return f"{said}<pre><code>{escaped(self.line)}</code></pre>"
+        said = f"<p>{escape_text(self.before.strip())}</p>" if self.before.strip() else ""
+        return f"{said}<pre><code>{escape_text(self.line)}</code></pre>"
 
 
-class Block(Protocol):
-    """A part of a report: `Pairs`, `Table` and `Line` here, the charts of `charts.py`."""
+class ReportBlock(Protocol):
+    """A part of a report: `NamedValues`, `Table` and `Sentence` here, the charts of `charts.py`."""
 
     def text(self) -> str:
         """For a terminal; "" for what only a page shows."""
@@ -103,12 +103,12 @@ class Block(Protocol):
         """For a page or a notebook, whatever stands in it escaped."""
 
 
-def as_text(blocks: Iterable[Block]) -> str:
+def as_text(blocks: Iterable[ReportBlock]) -> str:
     """The blocks one below the other, without a line's end at the end."""
     return "".join(block.text() for block in blocks).rstrip("\n")
 
 
-def as_html(blocks: Iterable[Block]) -> str:
+def as_html(blocks: Iterable[ReportBlock]) -> str:
     """The blocks as HTML, with the style of charts where there are any; whatever stands in them is escaped."""
     inner = "".join(block.html() for block in blocks)
     if "<figure" not in inner:
@@ -124,7 +124,7 @@ class Reported(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[ReportBlock]:
         """What the report is made of."""
 
     def summary(self) -> str:
@@ -135,7 +135,7 @@ class Reported(ABC):
         """What a page says first, in a plain sentence; "" for nothing."""
         return ""
 
-    def shown(self) -> list[Block]:
+    def shown(self) -> list[ReportBlock]:
         """What a notebook shows: the report, or a shorter one with charts."""
         return self.blocks()
 
@@ -144,9 +144,9 @@ class Reported(ABC):
         return as_html(self.shown())
 
 
-def _marked(value: str) -> str:
+def _value_as_html(value: str) -> str:
     """A value as HTML."""
-    said = escaped(value)
+    said = escape_text(value)
     return f'<span style="color: var(--bad, #b00020)">{said}</span>' if isinstance(value, Alarm) else said
 
 
@@ -155,7 +155,7 @@ def _html(rows: Sequence[Sequence[str]], left: int, header: Sequence[str] = ()) 
     lines = []
     if header:
         names = (
-            f'<th scope="col" style="text-align: {"left" if i < left else "right"}">{escaped(name)}</th>'
+            f'<th scope="col" style="text-align: {"left" if i < left else "right"}">{escape_text(name)}</th>'
             for i, name in enumerate(header)
         )
         lines.append(f"<tr>{''.join(names)}</tr>")

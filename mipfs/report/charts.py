@@ -17,7 +17,7 @@ FAMILY = ROLES[3:]
 
 @dataclass(frozen=True)
 class Curve:
-    """One curve of `Lines`.
+    """One curve of `LineChart`.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Lines(Chart):
+class LineChart(Chart):
     """Curves over a common axis.
 
     Attributes
@@ -132,7 +132,7 @@ class Bars(Chart):
 
 
 @dataclass(frozen=True)
-class Grid(Chart):
+class HeatMap(Chart):
     """A heat map.
 
     Attributes
@@ -179,7 +179,7 @@ class Detail:
     rows: int = 60
     supports: int = 120
 
-    def halved(self) -> Detail:
+    def halve(self) -> Detail:
         """The next coarser one."""
         return replace(
             self, columns=self.columns // 2, records=self.records // 2, rows=self.rows // 2, supports=self.supports // 2

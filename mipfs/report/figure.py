@@ -14,9 +14,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mipfs.report.charts import Bars, Chart, Curve, Grid, Lines, Mosaic, plain
+from mipfs.report.charts import Bars, Chart, Curve, HeatMap, LineChart, Mosaic, plain
 from mipfs.report.scales import Scale, labels
-from mipfs.report.visible import escaped, visible
+from mipfs.report.visible import escape_text, visible
 
 MOST_TICKS = 5
 """Ticks that stand side by side on a narrow screen."""
@@ -37,17 +37,17 @@ def style() -> str:
 
 def figure(chart: Chart) -> str:
     """A chart as an HTML figure; whatever stands in it is escaped."""
-    if isinstance(chart, Lines):
+    if isinstance(chart, LineChart):
         return _lines(chart)
     if isinstance(chart, Bars):
         return _bars(chart)
-    if isinstance(chart, Grid):
+    if isinstance(chart, HeatMap):
         return _grid(chart)
     assert isinstance(chart, Mosaic)
     return _mosaic(chart)
 
 
-def embedded(document: Any) -> str:
+def embed_document(document: Any) -> str:
     """A document inside a page: as JSON in which no character can end the element that it stands in."""
     text = json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for sign in "<>&":
@@ -69,10 +69,10 @@ def without_data(text: str) -> str:
     return re.sub(r'<script type="application/json">[^<]*</script>', "", text)
 
 
-def _framed(kind: str, title: str, inner: str, note: str, behind: str, data: Any) -> str:
-    said = f'<p class="note">{escaped(note)}</p>' if note else ""
-    hidden = "" if data is None else embedded(_visible(data))
-    caption = f"<figcaption>{escaped(title)}</figcaption>" if title else ""
+def _frame_chart(kind: str, title: str, inner: str, note: str, behind: str, data: Any) -> str:
+    said = f'<p class="note">{escape_text(note)}</p>' if note else ""
+    hidden = "" if data is None else embed_document(_visible(data))
+    caption = f"<figcaption>{escape_text(title)}</figcaption>" if title else ""
     return f'<figure class="chart {kind}" data-kind="{kind}">{caption}{inner}{said}{behind}{hidden}</figure>'
 
 
@@ -88,7 +88,7 @@ def _behind(chart: Chart) -> str:
 # ---- curves ----------------------------------------------------------------------------------------------------
 
 
-def _lines(chart: Lines) -> str:
+def _lines(chart: LineChart) -> str:
     shown = [v for curve in chart.curves for v in _reach(curve)]
     y = Scale(*chart.limits, chart.is_log_y) if chart.limits else Scale.over(shown, is_log=chart.is_log_y, pad=0.06)
     x = Scale.over(list(chart.x_limits or chart.x), is_log=chart.is_log, pad=0.0 if chart.is_step else 0.04)
@@ -112,8 +112,8 @@ def _lines(chart: Lines) -> str:
     low = [(f"bottom:{100 * y.place(v):.3f}%", text + "%" * as_share) for v, text in zip(up, sides, strict=True)]
     wide = max([len(text) for _, text in low], default=1)
     frame = (
-        f'<div class="frame" style="--w:{wide}ch"><div class="ylabel">{escaped(chart.y_label)}</div>'
-        f'<div class="ys" aria-hidden="true">{_spans(low)}</div>{_area(_said(chart), "".join(parts), word)}'
+        f'<div class="frame" style="--w:{wide}ch"><div class="ylabel">{escape_text(chart.y_label)}</div>'
+        f'<div class="ys" aria-hidden="true">{_spans(low)}</div>{_area(_describe_chart(chart), "".join(parts), word)}'
         f"{_below(left, chart.x_label)}</div>"
     )
     lines = [*chart.curves, *chart.hover]
@@ -128,10 +128,10 @@ def _lines(chart: Lines) -> str:
         "step": chart.is_step,
         "curves": [{"name": c.name, "role": c.role, "percent": c.percent, "y": plain(c.y)} for c in lines],
     }
-    return _framed("lines", chart.title, _key(chart.curves) + frame, chart.note, _behind(chart), data)
+    return _frame_chart("lines", chart.title, _key(chart.curves) + frame, chart.note, _behind(chart), data)
 
 
-def _idle(chart: Lines, x: Scale) -> tuple[str, str]:
+def _idle(chart: LineChart, x: Scale) -> tuple[str, str]:
     """What a run does before its first record, where that takes room: shaded, and said where the word has room."""
     if not chart.is_step or chart.x_limits is None or not chart.x:
         return "", ""
@@ -151,7 +151,7 @@ def _aside(curves: Sequence[Curve]) -> list[float]:
     return [ASIDE * (k - (many - 1) / 2) for k in range(many)]
 
 
-def _texts(values: Sequence[float], chart: Lines) -> list[str]:
+def _texts(values: Sequence[float], chart: LineChart) -> list[str]:
     """The ticks of x; those that are points stand as they are."""
     return labels(values, not chart.is_step or chart.is_log)
 
@@ -159,11 +159,11 @@ def _texts(values: Sequence[float], chart: Lines) -> list[str]:
 def _reach(curve: Curve) -> list[float]:
     """The values between which a curve and its whiskers lie."""
     spread = curve.spread if curve.spread is not None else [0.0] * len(curve.y)
-    known = [(v, s or 0.0) for v, s in zip(curve.y, spread, strict=True) if _known(v) and v is not None]
+    known = [(v, s or 0.0) for v, s in zip(curve.y, spread, strict=True) if _is_known(v) and v is not None]
     return [end for v, s in known for end in (v - s, v + s)]
 
 
-def _known(value: float | None) -> bool:
+def _is_known(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
 
 
@@ -172,7 +172,7 @@ def _y(scale: Scale, value: float) -> float:
     return AREA_UNITS * min(2.0, max(-1.0, 1.0 - scale.place(value)))
 
 
-def _runs(chart: Lines, curve: Curve, x: Scale, y: Scale, by: float = 0.0) -> list[list[tuple[float, float]]]:
+def _runs(chart: LineChart, curve: Curve, x: Scale, y: Scale, by: float = 0.0) -> list[list[tuple[float, float]]]:
     """The pieces of a curve between values that are missing, in units of the area."""
     pieces: list[list[tuple[float, float]]] = [[]]
     for at, value in zip(chart.x, curve.y, strict=True):
@@ -183,12 +183,12 @@ def _runs(chart: Lines, curve: Curve, x: Scale, y: Scale, by: float = 0.0) -> li
     return [piece for piece in pieces if piece]
 
 
-def _curve(chart: Lines, curve: Curve, x: Scale, y: Scale, by: float) -> list[str]:
+def _curve(chart: LineChart, curve: Curve, x: Scale, y: Scale, by: float) -> list[str]:
     drawn = []
     pieces = _runs(chart, curve, x, y, by)
     for piece in pieces:
-        holds = chart.is_step and chart.x_limits is not None and _known(curve.y[-1]) and piece is pieces[-1]
-        steps = _steps(piece) + (f"H{AREA_UNITS}" if holds else "") if chart.is_step else _joined(piece)
+        holds = chart.is_step and chart.x_limits is not None and _is_known(curve.y[-1]) and piece is pieces[-1]
+        steps = _steps(piece) + (f"H{AREA_UNITS}" if holds else "") if chart.is_step else _join_piece(piece)
         drawn.append(_path(steps, f"line r-{curve.role}"))
         shown = [(AREA_UNITS if holds else piece[-1][0], piece[-1][1])] if chart.is_step else piece
         if not chart.is_step or piece is pieces[-1]:  # of steps the end, where a run may have one record
@@ -216,22 +216,22 @@ def _steps(piece: Sequence[tuple[float, float]]) -> str:
     return "".join(parts)
 
 
-def _joined(piece: Sequence[tuple[float, float]]) -> str:
+def _join_piece(piece: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{a:.2f} {b:.2f}" for a, b in piece)
 
 
-def _band(chart: Lines, x: Scale, y: Scale) -> str:
+def _band(chart: LineChart, x: Scale, y: Scale) -> str:
     """The shaded space between two curves, where both are known."""
     assert chart.between is not None
     top, low = (chart.curves[k].y for k in chart.between)
-    both = [k for k in range(len(chart.x)) if _known(top[k]) and _known(low[k])]
+    both = [k for k in range(len(chart.x)) if _is_known(top[k]) and _is_known(low[k])]
     if len(both) < 2:
         return ""
     drawn = []
     for values in (top, low):
         piece = [(AREA_UNITS * x.place(chart.x[k]), _y(y, float(values[k] or 0.0))) for k in both]
         drawn.append(_corners(piece, AREA_UNITS if chart.x_limits is not None else None) if chart.is_step else piece)
-    return _path(_joined([*drawn[0], *reversed(drawn[1])]) + "Z", "band")
+    return _path(_join_piece([*drawn[0], *reversed(drawn[1])]) + "Z", "band")
 
 
 def _corners(piece: Sequence[tuple[float, float]], end: float | None) -> list[tuple[float, float]]:
@@ -242,18 +242,18 @@ def _corners(piece: Sequence[tuple[float, float]], end: float | None) -> list[tu
     return [*found, (end or piece[-1][0], found[-1][1])]
 
 
-def _said(chart: Lines) -> str:
+def _describe_chart(chart: LineChart) -> str:
     """The chart in a sentence."""
     ends = []
     for curve in chart.curves:
         known = [v for v in curve.y if v is not None and math.isfinite(v)]
         if known:
-            first, last = (_written(v, curve.percent) for v in (known[0], known[-1]))
+            first, last = (_write_value(v, curve.percent) for v in (known[0], known[-1]))
             ends.append(f"{curve.name} from {first} to {last}")
     return f"{chart.title or chart.y_label}: {'; '.join(ends)}."
 
 
-def _written(value: float, percent: bool) -> str:
+def _write_value(value: float, percent: bool) -> str:
     return f"{100 * value:.3g}%" if percent else f"{value:.6g}"
 
 
@@ -277,30 +277,30 @@ def _bars(chart: Bars) -> str:
             width = abs(end - zero)
             fill = f'<i class="fill r-{bar.role}" style="left:{left:.3f}%;width:{width:.3f}%"></i>'
         axis = f'<i class="zero" style="left:{zero:.3f}%"></i>' if 0.0 < zero < 100.0 else ""
-        said = f' data-tip="{escaped(bar.detail)}"' if bar.detail else ""
+        said = f' data-tip="{escape_text(bar.detail)}"' if bar.detail else ""
         lines.append(
-            f'<li{said}><span class="name">{escaped(bar.name)}</span>'
-            f'<span class="track">{fill}{axis}{mark}</span><span class="value">{escaped(bar.text)}</span></li>'
+            f'<li{said}><span class="name">{escape_text(bar.name)}</span>'
+            f'<span class="track">{fill}{axis}{mark}</span><span class="value">{escape_text(bar.text)}</span></li>'
         )
-    key = f'<p class="key"><span class="k-mark">{escaped(chart.mark[1])}</span></p>' if chart.mark else ""
+    key = f'<p class="key"><span class="k-mark">{escape_text(chart.mark[1])}</span></p>' if chart.mark else ""
     data = {"bars": [{"name": bar.name, "value": plain([bar.value])[0]} for bar in chart.bars]}
     inner = f'{key}<ul class="bars">{"".join(lines)}</ul>'
-    return _framed("barred", chart.title, inner, chart.note, _behind(chart), data)
+    return _frame_chart("barred", chart.title, inner, chart.note, _behind(chart), data)
 
 
 # ---- heat maps -------------------------------------------------------------------------------------------------
 
 
-def _grid(chart: Grid) -> str:
+def _grid(chart: HeatMap) -> str:
     n, m = len(chart.rows), len(chart.columns)
     drawn = "".join(_row(row, k, n, m) for k, row in enumerate(chart.cells))
     rules = "".join(f"M0 {AREA_UNITS * k / n:.2f}H{AREA_UNITS}" for k in range(1, n)) if n else ""
     every = max(1, math.ceil(m / 12))
     ticks = [(f"left:{100 * (j + 0.5) / m:.3f}%", chart.columns[j]) for j in range(0, m, every)]
-    names = "".join(f'<span title="{escaped(name)}">{escaped(name)}</span>' for name in chart.rows)
-    right = "".join(f"<span>{escaped(text)}</span>" for text in chart.right)
+    names = "".join(f'<span title="{escape_text(name)}">{escape_text(name)}</span>' for name in chart.rows)
+    right = "".join(f"<span>{escape_text(text)}</span>" for text in chart.right)
     said = f"{chart.title or 'heat map'}: {n} lines, {m} columns."
-    head = f'<div class="rhead">{escaped(chart.right_title)}</div>' if chart.right else ""
+    head = f'<div class="rhead">{escape_text(chart.right_title)}</div>' if chart.right else ""
     inner = (
         f'<div class="heat" style="--n:{n};--m:{m}"><div class="names" aria-hidden="true">{names}</div>'
         f"{_area(said, drawn + _path(rules, 'rule'))}"
@@ -314,7 +314,7 @@ def _grid(chart: Grid) -> str:
         "words": list(chart.words),
         "cells": [[round(float(v), 6) for v in row] for row in chart.cells],
     }
-    return _framed("grid", chart.title, inner, chart.note, _behind(chart), data)
+    return _frame_chart("grid", chart.title, inner, chart.note, _behind(chart), data)
 
 
 def _row(row: Sequence[float], k: int, n: int, m: int) -> str:
@@ -347,10 +347,10 @@ def _mosaic(chart: Mosaic) -> str:
             f"<small>{100 * count / whole:.1f}%</small></td>"
             for j, count in enumerate(counts)
         )
-        lines.append(f'<tr><th scope="row">{escaped(name)}</th>{cells}</tr>')
-    head = "".join(f'<th scope="col">{escaped(name)}</th>' for name in chart.header)
+        lines.append(f'<tr><th scope="row">{escape_text(name)}</th>{cells}</tr>')
+    head = "".join(f'<th scope="col">{escape_text(name)}</th>' for name in chart.header)
     inner = f'<table class="mosaic"><tr><td></td>{head}</tr>{"".join(lines)}</table>'
-    return _framed("confusion", chart.title, inner, chart.note, "", None)
+    return _frame_chart("confusion", chart.title, inner, chart.note, "", None)
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------
@@ -359,7 +359,7 @@ def _mosaic(chart: Mosaic) -> str:
 def _area(said: str, drawn: str, word: str = "") -> str:
     """The SVG, what a screen reader says of it, and the places that the script fills."""
     return (
-        f'<div class="area" role="img" aria-label="{escaped(said)}">'
+        f'<div class="area" role="img" aria-label="{escape_text(said)}">'
         f'<svg viewBox="0 0 {AREA_UNITS} {AREA_UNITS}" preserveAspectRatio="none" aria-hidden="true" focusable="false">'
         f"{drawn}</svg>{word}</div>"
     )
@@ -367,7 +367,7 @@ def _area(said: str, drawn: str, word: str = "") -> str:
 
 def _below(ticks: Iterable[tuple[str, str]], label: str) -> str:
     """Ticks and name of the axis of x."""
-    return f'<div class="xs" aria-hidden="true">{_spans(ticks)}</div><div class="xlabel">{escaped(label)}</div>'
+    return f'<div class="xs" aria-hidden="true">{_spans(ticks)}</div><div class="xlabel">{escape_text(label)}</div>'
 
 
 def _path(drawn: str, names: str) -> str:
@@ -379,10 +379,11 @@ def _spans(places: Iterable[tuple[str, str]]) -> str:
     ticks = list(places)
     odd = " class=odd" if len(ticks) > MOST_TICKS else ""
     return "".join(
-        f'<span{odd if k % 2 else ""} style="{place}">{escaped(text)}</span>' for k, (place, text) in enumerate(ticks)
+        f'<span{odd if k % 2 else ""} style="{place}">{escape_text(text)}</span>'
+        for k, (place, text) in enumerate(ticks)
     )
 
 
 def _key(curves: Sequence[Curve]) -> str:
-    names = "".join(f'<span class="r-{c.role}">{escaped(c.name)}</span>' for c in curves)
+    names = "".join(f'<span class="r-{c.role}">{escape_text(c.name)}</span>' for c in curves)
     return f'<p class="key">{names}</p>'

@@ -52,12 +52,12 @@ def first_of(names: Sequence[Any], most: int, form: Callable[[Any], str] = str) 
     return ", ".join(map(form, names[:most])) + more
 
 
-def listed(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """Names in a cell of a table, the first `MOST_NAMES` of them."""
     return first_of(names, MOST_NAMES) if names else "(none)"
 
 
-def stated(params: Mapping[str, Any], without: Sequence[str] = ()) -> str:
+def state_parameters(params: Mapping[str, Any], without: Sequence[str] = ()) -> str:
     """The parameters of a problem in one line, without those that it does not have."""
     shown = [name for name in ("M", "C", "lambda", "loss", "bias") if name not in without]
     shown += [name for name in ("measure", "beta", "k") if name in params]

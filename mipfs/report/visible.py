@@ -30,7 +30,7 @@ NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 def visible(text: str) -> str:
     r"""The text with every such character as Python writes it, ``\x1b`` or ``\u202e``."""
-    return text if text.isprintable() else "".join(map(_one, text))
+    return text if text.isprintable() else "".join(map(_visible_character, text))
 
 
 def in_one_line(text: str) -> str:
@@ -42,7 +42,7 @@ def in_one_line(text: str) -> str:
     return line if len(line) <= MOST_LINE else f"{line[: MOST_LINE // 2]} [...] {line[-MOST_LINE // 2 :]}"
 
 
-def escaped(text: str) -> str:
+def escape_text(text: str) -> str:
     """The visible text with what HTML reserves escaped."""
     return html.escape(visible(text))
 
@@ -76,7 +76,7 @@ def finite_or_none(value: Any) -> Any:
     return float(value) if math.isfinite(value) else None
 
 
-def _one(character: str) -> str:
+def _visible_character(character: str) -> str:
     return repr(character)[1:-1] if unicodedata.category(character) in OBEYED else character
 
 

@@ -55,15 +55,15 @@ def _other_rows(result: Result) -> list[str]:
     ways = []
     open_ended = [name for name, one in result.extra.items() if one["integer"] and None in (one["lb"], one["ub"])]
     if open_ended:
-        ways.append(f"bounds on {_listed(open_ended)}")
+        ways.append(f"bounds on {_list_names(open_ended)}")
     ends = [(row["name"], row["lb"], row["ub"]) for row in result.rows if None not in (row["lb"], row["ub"])]
     narrow = [name for name, low, high in ends if high - low < max(1.0, 1e-6 * abs(high))]
     if narrow:
-        ways.append(f"more room between the two ends of {_listed(narrow)}")
+        ways.append(f"more room between the two ends of {_list_names(narrow)}")
     return ways
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     """Some of the names, quoted."""
     shown = ", ".join(repr(name) for name in names[:MOST_NAMES])
     return f"{shown}, …" if len(names) > MOST_NAMES else shown

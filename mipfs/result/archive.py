@@ -13,7 +13,7 @@ from typing import Any
 from mipfs.errors import DataError
 from mipfs.readers.arrays import load_members
 from mipfs.result.result import Result
-from mipfs.result.sidecar import packed
+from mipfs.result.sidecar import pack_sidecar
 
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 """Of every member: the same results give the same bytes."""
@@ -33,7 +33,7 @@ def packed_together(
     entries: list[Mapping[str, Any] | None] = []
     with zipfile.ZipFile(stream, "w") as file:
         for k, result in enumerate(results):
-            content, entry = packed(result, name, limit)
+            content, entry = pack_sidecar(result, name, limit)
             if content is not None:
                 file.writestr(zipfile.ZipInfo(_member(k), FIRST_DAY), content)
             entries.append(entry)
@@ -42,15 +42,15 @@ def packed_together(
     return stream.getvalue() if any(entry is not None for entry in entries) else None, entries
 
 
-def certified(results: Iterable[Result], content: bytes | None) -> list[Result]:
+def attach_certificates(results: Iterable[Result], content: bytes | None) -> list[Result]:
     """The results, each with its certificate out of the contents of their file; `verify` names one that is missing."""
     held = members(content)
-    return [replace(one, sidecar=_own(held.get(_member(k)), one)) for k, one in enumerate(results)]
+    return [replace(one, sidecar=_own_certificate(held.get(_member(k)), one)) for k, one in enumerate(results)]
 
 
 def with_certificate(result: Result, k: int, content: bytes | None) -> Result:
     """The k-th of the results alone, with its certificate."""
-    return replace(result, sidecar=_own(members(content).get(_member(k)), result))
+    return replace(result, sidecar=_own_certificate(members(content).get(_member(k)), result))
 
 
 def members(content: bytes | None) -> dict[str, bytes]:
@@ -63,7 +63,7 @@ def members(content: bytes | None) -> dict[str, bytes]:
         return {}
 
 
-def _own(content: bytes | None, result: Result) -> bytes | None:
+def _own_certificate(content: bytes | None, result: Result) -> bytes | None:
     """A certificate that is the one of a result."""
     entry = result.certificate
     if content is None or entry is None or hashlib.sha256(content).hexdigest() != entry.get("sha256"):

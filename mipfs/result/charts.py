@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from mipfs.plumbing.arrays import Array
 from mipfs.report.blocks import Table
-from mipfs.report.charts import Bar, Bars, Curve, Detail, Grid, Lines, Mosaic
-from mipfs.report.numbers import listed, number, percent
+from mipfs.report.charts import Bar, Bars, Curve, Detail, HeatMap, LineChart, Mosaic
+from mipfs.report.numbers import list_names, number, percent
 from mipfs.report.thinning import visible
 from mipfs.result.gap import relative_gap
 from mipfs.result.interactions import functions_of
@@ -31,7 +31,7 @@ SMALL = Detail(columns=500, records=40, rows=30, supports=60)
 CLIPPED = "What lies beyond the frame belongs to the first moments of the run and stands in the table."
 
 
-def gap_chart(result: Result, detail: Detail | None = None) -> Lines | None:
+def gap_chart(result: Result, detail: Detail | None = None) -> LineChart | None:
     """Incumbent and bound against time; None without a record.
 
     Parameters
@@ -55,19 +55,21 @@ def gap_chart(result: Result, detail: Detail | None = None) -> Lines | None:
     parts = [visible(seconds, each, detail.columns) for each in values.values()]
     kept = np.unique(np.concatenate(parts))
     curves = [
-        Curve(name, _listed(values[role][kept]), role, percent=False) for name, _, role in columns if role in values
+        Curve(name, _list_values(values[role][kept]), role, percent=False)
+        for name, _, role in columns
+        if role in values
     ]
     roles = [curve.role for curve in curves]
     both = {"incumbent", "bound"} <= set(roles)
     limits, clipped = _limits(seconds, list(values.values()))
-    gaps = [_rounded(relative_gap(trace[k].objective, trace[k].bound)) for k in kept.tolist()]
+    gaps = [_round_gap(relative_gap(trace[k].objective, trace[k].bound)) for k in kept.tolist()]
     notes = [CLIPPED] if clipped else []
     if kept.size < len(trace):
         notes.append(
             f"{len(trace):,} records, drawn from the {kept.size:,} at which the picture changes: both curves are step "
             f"functions, and no step that is wider than a {detail.columns:,}th of the frame is left out."
         )
-    return Lines(
+    return LineChart(
         "How the gap closed",
         x=[float(seconds[k]) for k in kept],
         curves=curves,
@@ -90,11 +92,11 @@ def _column(trace: Sequence[Record], name: str) -> Array:
     return values
 
 
-def _listed(values: Array) -> list[float | None]:
+def _list_values(values: Array) -> list[float | None]:
     return [value if math.isfinite(value) else None for value in values.tolist()]
 
 
-def _rounded(gap: float) -> float | None:
+def _round_gap(gap: float) -> float | None:
     return float(f"{gap:.6g}") if math.isfinite(gap) else None
 
 
@@ -125,7 +127,7 @@ def _trace_table(trace: Sequence[Record], kept: npt.NDArray[np.int64], most: int
     return Table(("seconds", "iteration", "incumbent", "bound", "gap"), rows, title=title, left=0)
 
 
-def supports_chart(result: Result, detail: Detail | None = None) -> Grid | None:
+def supports_chart(result: Result, detail: Detail | None = None) -> HeatMap | None:
     """Features × near-optimal supports; None where the run was not asked for them."""
     found = result.near_optimal
     detail = detail or Detail()
@@ -144,8 +146,8 @@ def supports_chart(result: Result, detail: Detail | None = None) -> Grid | None:
             "features; all of them stand in the JSON."
         )
     details = [f"support {k + 1}: objective {number(one['objective'])}, {_above(one)}" for k, one in enumerate(shown)]
-    rows = [(number(one["objective"]), percent(one["gap"]), listed(one["selected"])) for one in shown]
-    return Grid(
+    rows = [(number(one["objective"]), percent(one["gap"]), list_names(one["selected"])) for one in shown]
+    return HeatMap(
         f"{said[0].upper()}{said[1:]}",
         rows=names,
         columns=[str(k + 1) for k in range(len(shown))],
@@ -225,7 +227,7 @@ def weights_chart(result: Result, most: int = 60) -> Bars | None:
     if made:
         note = "The numbers are the norms of the functions of the selected features."
     if not set(names) <= set(result.selected):
-        note += f" Selected: {listed(result.selected)}."
+        note += f" Selected: {list_names(result.selected)}."
     if share:
         note += " The share is that of the near-optimal supports in which a feature stands."
     if len(names) > most:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Cuts:
+class CutArrays:
     """Cuts on the value of (P) in the unit margin: value(σ) ≥ constant_k + Σ_j coefficient_kj σ_j for all binary σ.
 
     They are earned: constants are rounded down and coefficients too, so that each holds exactly (Aytug 2015, (10), with
@@ -80,7 +80,7 @@ class HasCuts:
     pool: CutPool | None
 
     @property
-    def cuts(self) -> Cuts:
+    def cuts(self) -> CutArrays:
         """The cuts of a run of `gbd` with ``keep_cuts=True``, as arrays.
 
         Raises
@@ -93,9 +93,9 @@ class HasCuts:
         return cuts_of(self.pool)
 
 
-def cuts_of(pool: CutPool) -> Cuts:
+def cuts_of(pool: CutPool) -> CutArrays:
     """The cuts of a pool, with the costs of its problem."""
-    from mipfs.proof.cuts import decoded
+    from mipfs.proof.cuts import decode_dual
 
     problem = pool.problem
     penalty = np.asarray(problem.penalty, dtype=float)
@@ -105,7 +105,7 @@ def cuts_of(pool: CutPool) -> Cuts:
         coefficients = np.where(penalty[None, :] != 0.0, np.nextafter(coefficients, -np.inf), coefficients)
     alphas = None
     if not problem.is_joint and pool.duals is not None:
-        alphas = np.array([decoded(pool.duals.get(i)) for i in pool.dual_of])
+        alphas = np.array([decode_dual(pool.duals.get(i)) for i in pool.dual_of])
     power = -2 * problem.data.exponent  # from the unit of the columns to the user's
     alphas = None if alphas is None else np.ldexp(alphas, power)
-    return Cuts(tuple(problem.atoms.names), np.ldexp(pool.constants, power), np.ldexp(coefficients, power), alphas)
+    return CutArrays(tuple(problem.atoms.names), np.ldexp(pool.constants, power), np.ldexp(coefficients, power), alphas)

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.report.blocks import Block, Table
+from mipfs.report.blocks import ReportBlock, Table
 from mipfs.report.numbers import percent
 from mipfs.report.visible import visible
 
 if TYPE_CHECKING:
     from mipfs.check.decided import DecidedAtoms
     from mipfs.result.result import Result
-    from mipfs.result.sidecar import Claim
+    from mipfs.result.sidecar import ProofClaim
 
 GAPS = 0.0, 0.01
 """Relative distances above the objective at which it stands in the JSON."""
@@ -79,7 +79,7 @@ class Decided:
         return cls(one.gap, every, None, rest) if len(none) > len(rest) else cls(one.gap, every, none, None)
 
 
-class Deciding:
+class DecisionMaker:
     """Derives what is decided of a result once it is asked for.
 
     Parameters
@@ -97,46 +97,46 @@ class Deciding:
     def known(self, result: Result) -> tuple[Decided, ...] | None:
         """At `GAPS`; None where nothing is."""
         if not self._is_known:
-            self._known, self._is_known = self._derived(result, result.claim, GAPS), True
+            self._known, self._is_known = self._derive(result, result.claim, GAPS), True
         return self._known
 
     def at(self, result: Result, gap: float) -> Decided | None:
         """At a gap; None where that cannot be derived."""
         here = [one for one in self.known(result) or () if one.gap == gap]
-        found = here or self._derived(result, result.claim, (gap,))
+        found = here or self._derive(result, result.claim, (gap,))
         return found[0] if found else None
 
-    def note(self, result: Result, cut: Claim, sha256: str) -> None:
+    def note(self, result: Result, cut: ProofClaim, sha256: str) -> None:
         """Derive what a certificate that was cut to a size implies: less."""
-        self._cut[sha256] = self._derived(result, cut, GAPS)
+        self._cut[sha256] = self._derive(result, cut, GAPS)
 
-    def of_cut(self, sha256: str) -> Deciding:
+    def of_cut(self, sha256: str) -> DecisionMaker:
         """That of the result with the certificate of this digest."""
-        other = Deciding(None)
+        other = DecisionMaker(None)
         other._known = self._cut.get(sha256)
         return other
 
-    def alone(self, result: Result) -> Deciding:
+    def alone(self, result: Result) -> DecisionMaker:
         """Without the data: what can be pickled."""
-        other = Deciding(None)
+        other = DecisionMaker(None)
         other._known = self.known(result)
         return other
 
-    def _derived(self, result: Result, claim: Claim | None, gaps: Sequence[float]) -> tuple[Decided, ...] | None:
+    def _derive(self, result: Result, claim: ProofClaim | None, gaps: Sequence[float]) -> tuple[Decided, ...] | None:
         if self._data is None or claim is None or not _may(result, claim, self._data):
             return None
-        from mipfs.check.decided import decided
+        from mipfs.check.decided import decide_atoms
         from mipfs.check.rounding import refusal
 
         bare = dataclasses.replace(result, deciding=None, trace=type(result.trace)())
         document, arrays, data = bare.document() | {"certificate": claim.entry()}, claim.arrays(), self._data
         found: list[DecidedAtoms] = []
         # A proof of which the checker says that nothing can be said (it is refused there) says nothing here.
-        refusal(lambda: found.extend(decided(document, arrays, data, gaps, SHOWN)))
+        refusal(lambda: found.extend(decide_atoms(document, arrays, data, gaps, SHOWN)))
         return tuple(map(Decided.found, found)) or None
 
 
-def _may(result: Result, claim: Claim, data: Instance) -> bool:
+def _may(result: Result, claim: ProofClaim, data: Instance) -> bool:
     """Whether there is something to decide, of a tree that is not too large."""
     made = (result.atoms or {}).get("made") or {}
     if not result.has_classifier or "kind" in made:
@@ -166,24 +166,27 @@ def at(result: Result, gap: float) -> Decided:
     raise UsageError(f"gap = {gap!r}: without the data at hand only {there} can be asked for; solve again for others")
 
 
-def decided_blocks(result: Result) -> list[Block]:
+def decided_blocks(result: Result) -> list[ReportBlock]:
     """The table of a report; nothing where nothing is known."""
     known = result.decided
     if known is None:
         return []
-    rows = [(_within(one.gap), _named(one.every), _counted(one.none), _counted(one.open)) for one in known]
+    rows = [
+        (_describe_gap(one.gap), _list_names(one.every), _count_names(one.none), _count_names(one.open))
+        for one in known
+    ]
     title = "What the proof decides of the features"
     return [Table(("of selections", "in every one", "in none", "open"), rows, title=title, left=2)]
 
 
-def _within(gap: float) -> str:
+def _describe_gap(gap: float) -> str:
     return f"within {percent(gap)} of it" if gap else "as good as this one"
 
 
-def _counted(names: Sequence[str] | None) -> str:
+def _count_names(names: Sequence[str] | None) -> str:
     return "all others" if names is None else str(len(names))
 
 
-def _named(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     few = 0 < len(names) <= MOST_WORDS
     return f"{len(names)}: {', '.join(map(visible, names))}" if few else str(len(names))

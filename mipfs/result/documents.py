@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from mipfs.check.classes import check_summary
 from mipfs.check.paths import check_stated
-from mipfs.check.rounding import Rejected
+from mipfs.check.rounding import CertificateError
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing import strict_json, typed_json
 from mipfs.proof import pair
@@ -40,31 +40,31 @@ Place = Mapping[str, float]
 """Where a point of a path is: axis to value."""
 
 
-class Held(NamedTuple):
+class FileContents(NamedTuple):
     """What a file holds: the kind of document, and its JSON; of what cannot be read a result without anything."""
 
     kind: str
     document: Mapping[str, Any]
 
 
-def split(text: str) -> tuple[str, str | None]:
+def split_point(text: str) -> tuple[str, str | None]:
     """The file and the name of the point or class in ``path.json#M=4``; a file that is called so is one."""
     file, mark, name = text.rpartition("#")
     return (text, None) if not mark or os.path.exists(text) else (file, name)
 
 
-def held(path: str | Path) -> Held:
+def read_contents(path: str | Path) -> FileContents:
     """What a file holds; what cannot be read is a result, whose reader says why it cannot."""
     try:
-        document = strict_json.parsed(result_json.read(path))
+        document = strict_json.parse_json(result_json.read(path))
     except (DataError, ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        return Held(RESULT, {})
+        return FileContents(RESULT, {})
     if "kind" in document:
-        return Held(str(document["kind"]), document)
+        return FileContents(str(document["kind"]), document)
     inside = {"ladder": LADDER, "points": PATH}
-    return Held(next((kind for name, kind in inside.items() if name in document), RESULT), document)
+    return FileContents(next((kind for name, kind in inside.items() if name in document), RESULT), document)
 
 
 def load(text: str) -> Result:
@@ -77,8 +77,8 @@ def load(text: str) -> Result:
     UsageError
         No such point or class, or the file holds a path or several classes, and none is named.
     """
-    file, name = split(text)
-    found = held(file)
+    file, name = split_point(text)
+    found = read_contents(file)
     if found.kind == CLASSES:
         require_consistent(file, found.document)
         classes = classes_of(file, found.document)
@@ -104,8 +104,8 @@ def load_to_pose(text: str) -> Result:
     UsageError
         A class of several whose samples were weighed by their classes: the result of one class has the weights of none.
     """
-    file, name = split(text)
-    found = held(file)
+    file, name = split_point(text)
+    found = read_contents(file)
     if found.kind == CLASSES and name is not None and found.document.get("class_weight"):
         raise UsageError(
             f"{text}: its samples were weighed by all classes (class_weight), which the result of one class does not "
@@ -124,7 +124,7 @@ def require_consistent(file: str | Path, document: Mapping[str, Any]) -> None:
     check = check_summary if document.get("kind") == CLASSES else check_stated
     try:
         check(document)
-    except Rejected as error:
+    except CertificateError as error:
         reason = str(error)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         reason = f"{type(error).__name__}: {error}"
@@ -222,7 +222,7 @@ def path_of(file: str | Path, document: Mapping[str, Any]) -> SavedPath:
         found = typed_json.read(document, PathDocument)
         axes = found["axis"].split(",")
         places = [_place_in(point, axes, ("points", k)) for k, point in enumerate(found["points"])]
-        values = {name: _chosen(found, name, axes) for name in CHOSEN.values()}
+        values = {name: _choose_place(found, name, axes) for name in CHOSEN.values()}
     except typed_json.FieldError as error:
         raise DataError(f"not complete: {error}", NO_PATH, path=file) from None
     if found.get("rule", "least-error") == "least-error":
@@ -272,7 +272,7 @@ def _place_in(entry: Mapping[str, Any], axes: list[str], inside: tuple[str | int
     return {axis: entry[axis] for axis in axes}
 
 
-def _chosen(document: Mapping[str, Any], name: str, axes: list[str]) -> Place | None:
+def _choose_place(document: Mapping[str, Any], name: str, axes: list[str]) -> Place | None:
     """The place that a field names: of several axes a table, of one its value."""
     value = document.get(name)
     if isinstance(value, dict):
@@ -284,7 +284,7 @@ def _chosen(document: Mapping[str, Any], name: str, axes: list[str]) -> Place | 
 
 def _document(path: Path) -> Mapping[str, Any]:
     try:
-        document = strict_json.parsed(result_json.read(path))
+        document = strict_json.parse_json(result_json.read(path))
     except ValueError as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         raise DataError(f"not a JSON document ({error})", NO_PATH, path=path, line=line) from None
@@ -331,7 +331,7 @@ def classes_of(file: str | Path, document: Mapping[str, Any]) -> ClassResults:
         content = _archive_of(path, document).read_bytes()
     except (OSError, ValueError):
         content = None
-    proofs = tuple(archive.certified(found.proofs, content))
+    proofs = tuple(archive.attach_certificates(found.proofs, content))
     return replace(found, classifiers=proofs) if found.together is None else replace(found, together=proofs[0])
 
 

@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.proof.duals import DualStore
-from mipfs.proof.evidence import Combined
+from mipfs.proof.evidence import CombinedProof
 
 if TYPE_CHECKING:
     from mipfs.proof.proof import Proof
-    from mipfs.result.sidecar import Claim
+    from mipfs.result.sidecar import ProofClaim
 
 SAMPLED_DUALS = 100
 """Dual vectors that are compressed to see what that brings."""
@@ -32,7 +32,7 @@ WHOLE_LIMIT_MULTIPLE = 2.0
 """The whole proof is tried where it seems to take at most this multiple of the limit: its size is only estimated."""
 
 
-def within(claim: Claim, limit: float) -> tuple[Claim, bytes]:
+def fit_claim(claim: ProofClaim, limit: float) -> tuple[ProofClaim, bytes]:
     """The claim of the largest bound that a file of at most `limit` bytes proves, about, and the file.
 
     The claim itself where nothing weaker can be claimed. Where not even the root's dual vector fits, the file is
@@ -42,9 +42,9 @@ def within(claim: Claim, limit: float) -> tuple[Claim, bytes]:
     less = claim.less
     if less is None or claim.bound is None:
         return claim, claim.packed()
-    tree, of_duals, ratio = _measured(source)
+    tree, of_duals, ratio = _measure_source(source)
     bounds, size = [*tree.values.tolist(), math.inf], tree.size(of_duals)  # the last is the whole tree
-    best, room = None, limit / ratio  # type: tuple[Claim, bytes, int] | None, float
+    best, room = None, limit / ratio  # type: tuple[ProofClaim, bytes, int] | None, float
     if room < (whole := size(math.inf)) <= WHOLE_LIMIT_MULTIPLE * room:
         room = whole
     for tried in itertools.count(1):
@@ -52,7 +52,7 @@ def within(claim: Claim, limit: float) -> tuple[Claim, bytes]:
         bound = bounds[fits - 1]
         cut = claim
         if math.isfinite(bound):
-            cut = replace(claim, source=source.trimmed(bound), bound=min(claim.bound, less(bound)))
+            cut = replace(claim, source=source.copy_trimmed(bound), bound=min(claim.bound, less(bound)))
         content = cut.packed()
         if len(content) <= limit and (best is None or fits > best[2]):
             best = cut, content, fits
@@ -63,11 +63,11 @@ def within(claim: Claim, limit: float) -> tuple[Claim, bytes]:
     raise AssertionError
 
 
-def _measured(source: Proof | Combined) -> tuple[Proof, npt.NDArray[np.int64], float]:
+def _measure_source(source: Proof | CombinedProof) -> tuple[Proof, npt.NDArray[np.int64], float]:
     """The tree, about how many bytes each of its dual vectors takes, and what compression makes of that."""
-    tree = source.tree if isinstance(source, Combined) else source
+    tree = source.tree if isinstance(source, CombinedProof) else source
     some = tree.needed[:: max(1, tree.needed.size // SAMPLED_DUALS)]
-    if isinstance(source, Combined):
+    if isinstance(source, CombinedProof):
         sample = source.some(some)
         of_duals = np.full(len(source.parts), max(1, int(sample.sizes.mean()) if some.size else 1), dtype=np.int64)
     else:

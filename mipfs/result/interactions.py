@@ -45,7 +45,7 @@ def group_counts(result: Result) -> tuple[int, int, int]:
     return selected, len(groups) - 1, result.n_features - len(columns)
 
 
-def counted(result: Result) -> str:
+def count_selected(result: Result) -> str:
     """What is selected, and of how many: ``2 of 30 features``, ``1 of 3 groups of 5 features``."""
     if groups_of(result) is not None:
         selected, groups, columns = group_counts(result)
@@ -71,7 +71,7 @@ def _parts(result: Result) -> dict[str, list[str]]:
     return {name: parts[name] for name in result.weights}
 
 
-def summed(result: Result, scaled: Mapping[str, Array], n: int) -> Array:
+def sum_functions(result: Result, scaled: Mapping[str, Array], n: int) -> Array:
     """w'φ(x) + b of n rows, shape (n,): products of the scaled columns that have a weight, and of no others.
 
     Parameters

@@ -12,7 +12,7 @@ import numpy as np
 
 from mipfs.errors import UsageError
 from mipfs.formulation import compile
-from mipfs.formulation.point import Point
+from mipfs.formulation.point import ClassifierPoint
 from mipfs.formulation.program import Formulation
 from mipfs.problem import Problem
 
@@ -48,7 +48,7 @@ def load_into(result: Result, model: Any) -> None:
         load_pyomo(model, point)
 
 
-def point_of(result: Result, problem: Problem) -> Point:
+def point_of(result: Result, problem: Problem) -> ClassifierPoint:
     """The classifier of a result on the scale of a problem's data.
 
     Raises
@@ -75,4 +75,4 @@ def point_of(result: Result, problem: Problem) -> Point:
     rho = -2.0 * result.objective if problem.margin == "rho" else 1.0
     values = [result.extra.get(name, {}).get("value") for name in problem.named_rows().extra.names]
     t = np.bincount(columns.atom, v**2, minlength=atoms.count).astype(float)
-    return Point(sigma, v, t, w, b, rho, margins, tuple(values))
+    return ClassifierPoint(sigma, v, t, w, b, rho, margins, tuple(values))

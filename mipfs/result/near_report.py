@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mipfs.report.blocks import Block, Line, Table
+from mipfs.report.blocks import ReportBlock, Sentence, Table
 from mipfs.report.numbers import number, percent
 
 MOST_LISTED = 20
 """Supports, and features, that are listed; all of them stand in the JSON."""
 
 
-def near_optimal_blocks(found: Mapping[str, Any]) -> list[Block]:
+def near_optimal_blocks(found: Mapping[str, Any]) -> list[ReportBlock]:
     """How many supports are near-optimal, the best of them, and the share of them that a feature stands in."""
     supports = found["supports"]
     share = found["share"]
-    blocks: list[Block] = [
-        Line(f"\n{answer(found)}"),
+    blocks: list[ReportBlock] = [
+        Sentence(f"\n{answer(found)}"),
         Table(
             ("features", "objective", "above"),
             [
@@ -61,7 +61,9 @@ def _names(selected: list[str]) -> str:
     return ", ".join(selected) or "(none)"
 
 
-def _more(count: int, what: str) -> list[Block]:
+def _more(count: int, what: str) -> list[ReportBlock]:
     return (
-        [Line(f"  and {count - MOST_LISTED} {what} more: all of them stand in the JSON")] if count > MOST_LISTED else []
+        [Sentence(f"  and {count - MOST_LISTED} {what} more: all of them stand in the JSON")]
+        if count > MOST_LISTED
+        else []
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from mipfs.plumbing.declared import Positive, Within
+from mipfs.plumbing.declared import NumberRange, Positive
 from mipfs.plumbing.typed_json import JUDGED, Label, Numbers, Sha256, Texts, Whole, Written
 from mipfs.result.result_document import Bound, CertificateEntry, ResultDocument
 from mipfs.result.status import Status
@@ -124,14 +124,14 @@ class ClassesDocument(TypedDict):
     command: NotRequired[Annotated[str | None, JUDGED]]
     shared_support: Annotated[bool, JUDGED]
     bias: Annotated[bool, JUDGED]
-    classes: Annotated[tuple[Label, ...], Within(3)]
+    classes: Annotated[tuple[Label, ...], NumberRange(3)]
     class_weight: NotRequired[dict[str, Positive] | None]
     status: Annotated[Status, JUDGED]
     objective: Annotated[float | None, JUDGED]
     bound: Annotated[float | None, JUDGED]
     gap: Annotated[float | None, JUDGED]
     selected: Annotated[list[str], JUDGED]
-    results: Annotated[tuple[Inside, ...], Within(3)]
+    results: Annotated[tuple[Inside, ...], NumberRange(3)]
     together: Inside | None
     certificate: NotRequired[Annotated[CertificateEntry | None, JUDGED]]
     archive: NotRequired[ArchiveEntry]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from mipfs.errors import UsageError
-from mipfs.report.blocks import Block, Line, Pairs, Reported
+from mipfs.report.blocks import NamedValues, ReportBlock, Reported, Sentence
 
 if TYPE_CHECKING:
     from mipfs.result.result import Result
@@ -16,15 +16,15 @@ class Plotted(Reported):
 
     __slots__ = ()
 
-    def shown(self) -> list[Block]:
+    def shown(self) -> list[ReportBlock]:
         """In a notebook: the numbers of the report, what the status means, and the charts of the page."""
         from mipfs.result.charts import SMALL, gap_chart, supports_chart, weights_chart
         from mipfs.result.words import verdict
 
         result = cast("Result", self)
-        numbers = [block for block in result.blocks() if isinstance(block, Pairs)]
+        numbers = [block for block in result.blocks() if isinstance(block, NamedValues)]
         charts = (gap_chart(result, SMALL), weights_chart(result, SMALL.rows), supports_chart(result, SMALL))
-        return [Line(verdict(result)), *numbers, *(chart for chart in charts if chart is not None)]
+        return [Sentence(verdict(result)), *numbers, *(chart for chart in charts if chart is not None)]
 
     def plot_gap(self, ax: Any = None) -> Any:
         """Draw incumbent and bound against time with matplotlib, the gap between them shaded.

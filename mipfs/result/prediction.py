@@ -29,7 +29,7 @@ from mipfs.readers import read_new
 from mipfs.readers.frames import as_words, column_values, place_of
 from mipfs.readers.raw import again
 from mipfs.report.numbers import first_of
-from mipfs.result.interactions import functions_of, groups_of, made_of, summed, used_columns
+from mipfs.result.interactions import functions_of, groups_of, made_of, sum_functions, used_columns
 
 if TYPE_CHECKING:
     from mipfs.result.result import Result
@@ -70,7 +70,7 @@ class Inputs:
         places = [*made["features"].values()]
         columns = tuple(one["column"] for one in places)
         shift, scale, center = ([one.get(key, 0.0) for one in places] for key in ("shift", "scale", "center"))
-        return cls._scaled(tuple(made["features"]), columns, made["n_features"], shift, scale, center)
+        return cls._scale_columns(tuple(made["features"]), columns, made["n_features"], shift, scale, center)
 
     @classmethod
     def of_view(cls, result: Result) -> Inputs:
@@ -83,10 +83,10 @@ class Inputs:
         center = result.scaling.get("center", {})
         columns = tuple(result.columns[name] for name in names)
         values = ([table.get(name, usual) for name in names] for table, usual in ((shift, 0), (scale, 1), (center, 0)))
-        return cls._scaled(names, columns, result.n_features, *values)
+        return cls._scale_columns(names, columns, result.n_features, *values)
 
     @classmethod
-    def _scaled(
+    def _scale_columns(
         cls, names: tuple[str, ...], columns: tuple[int, ...], n_features: int, *table: Sequence[float]
     ) -> Inputs:
         shift, scale, center = (np.array(values, dtype=float) for values in table)
@@ -127,7 +127,7 @@ def decision_values(result: Result, X: Any, unknown: Unknown = "refuse") -> Arra
     columns = inputs.by_name(values)
     n = values.matrix.shape[0]
     if made is None:
-        return summed(result, columns, n)
+        return sum_functions(result, columns, n)
     from mipfs.atoms.registry import decision
 
     return (decision(made, result.weights, columns) if columns else np.zeros(n)) + result.intercept
@@ -139,7 +139,7 @@ def _of_features(result: Result, inputs: Inputs, X: Any) -> Array:
     weights = np.array([result.weights[name] for name in inputs.names], dtype=float)
     if not values.are_divided:
         return linear.decision(values.matrix, weights, result.intercept, inputs.shift, inputs.scale)
-    divided = linear.combined(values.matrix, weights * inputs.scale)
+    divided = linear.combine_columns(values.matrix, weights * inputs.scale)
     return divided + linear.at_means(weights, result.intercept, inputs.shift)
 
 

@@ -27,7 +27,7 @@ MOST_SIGMOID = 1000
 SIGMOID, ISOTONIC = "sigmoid", "isotonic"
 
 
-def fitted(scores: Array, y: npt.NDArray[Any], folds: int, weight: Array | None = None) -> dict[str, Any]:
+def fit_calibration(scores: Array, y: npt.NDArray[Any], folds: int, weight: Array | None = None) -> dict[str, Any]:
     """A calibration of scores (n,) that no classifier was trained on, with labels y (n,) of -1 and 1, as JSON has it.
 
     Parameters
@@ -63,7 +63,7 @@ def fitted(scores: Array, y: npt.NDArray[Any], folds: int, weight: Array | None 
     return about | {"x": map_.X_thresholds_.tolist(), "y": map_.y_thresholds_.tolist()}
 
 
-def calibrated(calibration: Mapping[str, Any], scores: Array) -> Array:
+def apply_calibration(calibration: Mapping[str, Any], scores: Array) -> Array:
     """Probabilities (n,) of scores (n,)."""
     if calibration["method"] == SIGMOID:
         return _sigmoid(-(calibration["a"] * scores + calibration["b"]))
@@ -89,7 +89,7 @@ def probabilities(result: Result, scores: Array) -> Array:
         The loss says none, and nothing was calibrated.
     """
     if result.calibration is not None:
-        return calibrated(result.calibration, scores)
+        return apply_calibration(result.calibration, scores)
     if not says_odds(result.params.get("loss")):
         raise UsageError(
             f"the loss {result.params.get('loss')!r} says no probabilities: solve with --calibrate 5 "

@@ -18,9 +18,9 @@ from mipfs.data.rules import FIRST_RULES
 from mipfs.data.unknown_words import Unknown
 from mipfs.errors import CertificateWarning, DataError, UsageError
 from mipfs.plumbing import output_file, strict_json
-from mipfs.plumbing.declared import Within, declared
+from mipfs.plumbing.declared import NumberRange, check_arguments
 from mipfs.plumbing.typed_json import plain
-from mipfs.report.blocks import Block
+from mipfs.report.blocks import ReportBlock
 from mipfs.report.visible import as_json
 from mipfs.result import result_json
 from mipfs.result.cut_data import HasCuts
@@ -34,16 +34,16 @@ from mipfs.settings import DriverSettings
 if TYPE_CHECKING:
     from mipfs.formulation.program import Formulation
     from mipfs.proof.cuts import CutPool
-    from mipfs.result.decided import Decided, Deciding
-    from mipfs.result.sidecar import Claim
-    from mipfs.result.state import State
+    from mipfs.result.decided import Decided, DecisionMaker
+    from mipfs.result.sidecar import ProofClaim
+    from mipfs.result.state import RunState
     from mipfs.result.tables import What
 
 SCHEMA = 1
 """Version of the JSON; a reader refuses any other."""
 CERTIFICATE_LIMIT = 50.0
 """Megabytes that the certificate of a run takes at most which a limit stopped, unless the user asks for more."""
-Megabytes = Annotated[float, Within(above=0, of="megabytes", finite=False)]
+Megabytes = Annotated[float, NumberRange(above=0, of="megabytes", finite=False)]
 """A limit on a size, infinite where there is none."""
 _IN_MEMORY = ("claim", "path", "pool", "alpha", "declare", "state", "stated", "sidecar", "deciding")
 """Fields that are not in the JSON."""
@@ -205,15 +205,15 @@ class Result(Judged, Plotted, HasCuts):
     weightless: tuple[str, ...] | None = None
     warm_from: Mapping[str, Any] | None = None
     rules: int = FIRST_RULES
-    claim: Claim | None = field(default=None, repr=False)
+    claim: ProofClaim | None = field(default=None, repr=False)
     path: Path | None = field(default=None, repr=False)
     pool: CutPool | None = field(default=None, repr=False)
-    state: State | None = field(default=None, repr=False)
+    state: RunState | None = field(default=None, repr=False)
     alpha: npt.NDArray[np.float64] | None = field(default=None, repr=False)
     declare: Callable[[], Formulation] | None = field(default=None, repr=False)
     stated: Mapping[str, Any] = field(default_factory=dict, repr=False)
     sidecar: bytes | None = field(default=None, repr=False)
-    deciding: Deciding | None = field(default=None, repr=False, compare=False)
+    deciding: DecisionMaker | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trace", Trace(self.trace))
@@ -298,7 +298,7 @@ class Result(Judged, Plotted, HasCuts):
 
         return table_of(self, what).latex()
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[ReportBlock]:
         """Of the report: status, objective, bound, gap, features and weights."""
         from mipfs.result.summary import summary_blocks
 
@@ -406,7 +406,7 @@ class Result(Judged, Plotted, HasCuts):
         return as_json(self.document())
 
     @classmethod
-    @declared
+    @check_arguments
     def from_json(cls, text: str, *, path: str | Path | None = None) -> Result:
         """Read what `to_json` wrote; `path` is named in the messages.
 
@@ -417,7 +417,7 @@ class Result(Judged, Plotted, HasCuts):
         """
         remedy = "give a file written by `mipfs solve --json`"
         try:
-            document = strict_json.parsed(text)
+            document = strict_json.parse_json(text)
         except ValueError as error:
             line = error.lineno if isinstance(error, json.JSONDecodeError) else None
             raise DataError(f"not a JSON document ({error})", remedy, path=path, line=line) from None
@@ -433,13 +433,13 @@ class Result(Judged, Plotted, HasCuts):
             values.pop("settings", None)
         told = values.pop("decided", None)
         if told is not None:
-            from mipfs.result.decided import Deciding
+            from mipfs.result.decided import DecisionMaker
 
-            values["deciding"] = Deciding(None, told)
+            values["deciding"] = DecisionMaker(None, told)
         stated = {name: value for name, value in document.items() if name not in {*values, "schema", "decided"}}
         return cls(**values, path=None if path is None else Path(path), stated=stated)
 
-    @declared
+    @check_arguments
     def save(self, path: str | Path, *, certificate_limit: Megabytes = CERTIFICATE_LIMIT) -> None:
         """Write the JSON to a file and, where there is one, the certificate beside it as ``RESULT.cert.npz``.
 
@@ -466,19 +466,19 @@ class Result(Judged, Plotted, HasCuts):
             The file claims less than the run found.
         """
         from mipfs.proof import pair
-        from mipfs.result.sidecar import Spooled, spooled
+        from mipfs.result.sidecar import SpooledSidecar, spool_sidecar
 
         path = Path(path)
         if output_file.is_stream(path):
             output_file.save([(path, f"{self.to_json()}\n".encode())])
             return
         beside = pair.sidecar_of(path)
-        content, certificate = spooled(self, beside.name, 1e6 * certificate_limit, beside.parent)
+        content, certificate = spool_sidecar(self, beside.name, 1e6 * certificate_limit, beside.parent)
         try:
             claimed = self._claiming(certificate)
             pair.save(path, f"{claimed.to_json()}\n".encode(), content)
         finally:
-            if isinstance(content, Spooled):
+            if isinstance(content, SpooledSidecar):
                 content.close()
         object.__setattr__(self, "certificate", certificate)
         object.__setattr__(self, "path", path)
@@ -504,7 +504,7 @@ class Result(Judged, Plotted, HasCuts):
         return replace(self, certificate=certificate, bound=bound, trace=trace, relaxed=relaxed, deciding=deciding)
 
     @classmethod
-    @declared
+    @check_arguments
     def load(cls, path: str | Path) -> Result:
         """Read a JSON file, with the certificate that belongs to it; see `from_json`."""
         from mipfs.proof import pair

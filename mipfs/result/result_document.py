@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from mipfs.data.recipe import Recipe
 from mipfs.errors import UsageError
-from mipfs.plumbing.declared import Positive, Within
+from mipfs.plumbing.declared import NumberRange, Positive
 from mipfs.plumbing.typed_json import (
     JUDGED,
     FileName,
@@ -33,10 +33,10 @@ Objective = Annotated[float, Null(math.inf)]
 """Infinite, null in JSON, where there is no classifier."""
 Bound = Annotated[float, Null(-math.inf)]
 """Minus infinity, null in JSON, where none was proven."""
-Ends = Annotated[list[float | None], Within(2, 2)]
-Share = Annotated[float, Within(0, below=1)]
+Ends = Annotated[list[float | None], NumberRange(2, 2)]
+Share = Annotated[float, NumberRange(0, below=1)]
 Fraction = Annotated[str, Pattern("^-?[0-9]+(/[0-9]+)?$")]
-Cost = Annotated[float, Within(0)]
+Cost = Annotated[float, NumberRange(0)]
 Version = Literal[1, 2, 3, 4, 5]
 
 
@@ -292,7 +292,7 @@ class IsotonicEntry(TypedDict):
     method: Literal["isotonic"]
     samples: Whole
     folds: Whole
-    x: Annotated[tuple[float, ...], Within(1), Such(lambda x: list(x) == sorted(x))]
+    x: Annotated[tuple[float, ...], NumberRange(1), Such(lambda x: list(x) == sorted(x))]
     y: tuple[float, ...]
 
 
@@ -303,7 +303,7 @@ Settings = Annotated[dict[str, Any], Such(lambda stated: isinstance(stated["reco
 class DecidedEntry(TypedDict):
     """What the proof decides of the features, up to a gap above the objective; null for all others."""
 
-    gap: Annotated[float, Within(0)]
+    gap: Annotated[float, NumberRange(0)]
     every: Texts
     none: Texts | None
     open: Texts | None
@@ -339,7 +339,7 @@ class ResultDocument(TypedDict):
     seconds: float
     counters: Numbers
     trace: tuple[TraceEntry, ...]
-    labels: Annotated[LabelsEntry, Within(2, 2)]
+    labels: Annotated[LabelsEntry, NumberRange(2, 2)]
     columns: Sizes
     n_features: Whole
     scaling: ScalingEntry
@@ -360,6 +360,6 @@ class ResultDocument(TypedDict):
     settings: NotRequired[Settings | None]
     calibration: NotRequired[SigmoidEntry | Isotonic | None]
     weightless: NotRequired[Texts | None]
-    decided: NotRequired[Annotated[tuple[DecidedEntry, ...], Within(1)] | None]
+    decided: NotRequired[Annotated[tuple[DecidedEntry, ...], NumberRange(1)] | None]
     warm_from: NotRequired[WarmEntry | None]
     rules: NotRequired[Annotated[Whole, Written(Version)]]

@@ -10,7 +10,7 @@ from mipfs.errors import DataError
 from mipfs.plumbing import strict_json, typed_json
 from mipfs.readers.files import opened
 from mipfs.result.result_document import ResultDocument
-from mipfs.settings import restored
+from mipfs.settings import restore_settings
 
 APART = ("schema", "gap", "extra_cost")
 """Entries that are no fields of a `Result`."""
@@ -48,7 +48,7 @@ def fields(document: Any, schema: int) -> dict[str, Any]:
         raise ValueError(f"not a complete result: {error}") from None
     found = {name: whole[name] for name in typed_json.entries_of(ResultDocument) if name in whole and name not in APART}
     if found.get("settings") is not None:
-        found["settings"] = restored(found["settings"])
+        found["settings"] = restore_settings(found["settings"])
     if odd := _contradiction(found):
         raise ValueError(f"not a complete result: {odd}")
     return found

@@ -39,7 +39,7 @@ def load(path: str | Path) -> tuple[dict[str, Any], Result]:
 
     def parsed() -> tuple[tuple[dict[str, Any], Result], Mapping[str, Any] | None]:
         try:
-            document = strict_json.parsed(result_json.read(path))
+            document = strict_json.parse_json(result_json.read(path))
         except ValueError as error:
             raise DataError(f"not a JSON document ({error})", REMEDY, path=path) from None
         if not isinstance(document, dict) or document.get("kind") != CARD:
@@ -58,7 +58,7 @@ def load(path: str | Path) -> tuple[dict[str, Any], Result]:
     return document, result
 
 
-def signed(document: Mapping[str, Any]) -> dict[str, Any]:
+def sign_document(document: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON of a card with the field "sha256": the digest of the rest."""
     rest = {name: value for name, value in document.items() if name != "sha256"}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -74,7 +74,7 @@ def check_unchanged(document: Mapping[str, Any], path: Path) -> None:
         Its digest is another one, or missing, or it says that it is of version 1, which has none.
     """
     unsigned = "version" not in document and ("bins" in document or "sha256" in document)
-    if unsigned or (document.get("version") == SIGNED and signed(document) != document):
+    if unsigned or (document.get("version") == SIGNED and sign_document(document) != document):
         raise DataError("the card was changed: its sha256 is not that of its text", CHANGED, path=path)
 
 

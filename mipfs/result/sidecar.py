@@ -26,7 +26,7 @@ from mipfs.readers.arrays import write_arrays
 from mipfs.report.visible import finite_or_none
 
 if TYPE_CHECKING:
-    from mipfs.proof.evidence import Combined
+    from mipfs.proof.evidence import CombinedProof
     from mipfs.proof.proof import Proof
     from mipfs.result.result import Result
     from mipfs.selection.rows import Extras, Rows
@@ -38,7 +38,7 @@ MOST_SCALED = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
-class Claim:
+class ProofClaim:
     """What a run claims to prove.
 
     Attributes
@@ -56,7 +56,7 @@ class Claim:
     exponent : int, of the unit of the columns that the proof is about; what is stated is in the user's
     """
 
-    source: Proof | Combined
+    source: Proof | CombinedProof
     kind: str
     bound: float | None
     gap: float
@@ -86,7 +86,7 @@ class Claim:
         return stream.getvalue()
 
 
-class Spooled:
+class SpooledSidecar:
     """A sidecar that is made in a file without a name, in the folder where it will be: it need not stand in memory.
 
     Parameters
@@ -104,7 +104,7 @@ class Spooled:
         The folder takes no file, or the disk is full.
     """
 
-    def __init__(self, claim: Claim, room: Path) -> None:
+    def __init__(self, claim: ProofClaim, room: Path) -> None:
         self._file = tempfile.SpooledTemporaryFile(SMALL, dir=str(room))  # noqa: SIM115 (closed by `close`)
         try:
             write_arrays(claim.arrays(), self._file, zipfile.ZIP_DEFLATED)
@@ -137,7 +137,7 @@ def hexadecimal(data: Instance) -> dict[str, npt.NDArray[Any]]:
     return {f"column_{name}": np.array([float(v).hex().encode() for v in one]) for name, one in stated.items()}
 
 
-def packed(
+def pack_sidecar(
     result: Result, name: str, limit: float = math.inf, more: Mapping[str, npt.NDArray[Any]] | None = None
 ) -> tuple[bytes | None, Mapping[str, Any] | None]:
     """The contents of the sidecar called `name`, and the entry "certificate" about it.
@@ -150,7 +150,7 @@ def packed(
     """
     claim = result.claim
     if claim is None:
-        content = held(result)
+        content = held_sidecar(result)
         if result.certificate is None or content is None:
             return None, result.certificate
         if not more:
@@ -158,9 +158,9 @@ def packed(
         content = with_arrays(content, more)
         return content, {**result.certificate, "file": name, "sha256": hashlib.sha256(content).hexdigest()}
     if may_be_cut(result) and math.isfinite(limit):
-        from mipfs.result.fitted import within  # with the dual vectors, the problem and its solvers
+        from mipfs.result.fitted import fit_claim  # with the dual vectors, the problem and its solvers
 
-        claim, content = within(claim, limit)
+        claim, content = fit_claim(claim, limit)
     else:
         content = claim.packed()
     content = with_arrays(content, more) if more else content
@@ -179,19 +179,19 @@ def with_arrays(content: bytes, more: Mapping[str, npt.NDArray[Any]]) -> bytes:
     return stream.getvalue()
 
 
-def spooled(
+def spool_sidecar(
     result: Result, name: str, limit: float, room: Path
-) -> tuple[bytes | Spooled | None, Mapping[str, Any] | None]:
-    """As `packed`, but a sidecar that is not cut is made in a file of the folder `room`."""
+) -> tuple[bytes | SpooledSidecar | None, Mapping[str, Any] | None]:
+    """As `pack_sidecar`, but a sidecar that is not cut is made in a file of the folder `room`."""
     claim = result.claim
     if claim is not None and not (may_be_cut(result) and math.isfinite(limit)):
         with suppress(OSError):  # whoever writes it says so
-            content = Spooled(claim, room)
+            content = SpooledSidecar(claim, room)
             return content, claim.entry() | {"file": name, "sha256": content.sha256}
-    return packed(result, name, limit)
+    return pack_sidecar(result, name, limit)
 
 
-def held(result: Result) -> bytes | None:
+def held_sidecar(result: Result) -> bytes | None:
     """The contents of the sidecar that a result was loaded with; None where that is missing or another file."""
     if result.sidecar is not None or result.certificate is None or result.path is None:
         return result.sidecar
@@ -205,7 +205,7 @@ def may_be_cut(result: Result) -> bool:
     return result.status.name not in ("OPTIMAL", "RELAXED", "INFEASIBLE") and not listed
 
 
-def stated(rows: Rows, names: Sequence[str]) -> dict[str, Any]:
+def state_rows(rows: Rows, names: Sequence[str]) -> dict[str, Any]:
     """Rows and extra variables as the JSON has them; infinite bounds are None."""
     extra = rows.extra
     described = []

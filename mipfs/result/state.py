@@ -33,7 +33,7 @@ KINDS = "biufSU"
 
 
 @dataclass(frozen=True)
-class Began:
+class StartCommand:
     """How a run began on the command line.
 
     Attributes
@@ -47,7 +47,7 @@ class Began:
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class RunState:
     """Where a run stands.
 
     Attributes
@@ -61,7 +61,7 @@ class State:
     driver: str
     stamp: str
     arrays: Mapping[str, npt.NDArray[Any]]
-    began: Began = Began()
+    began: StartCommand = StartCommand()
 
     def save(self, path: str | Path) -> None:
         """Write it, whole or not at all.
@@ -73,7 +73,7 @@ class State:
         """
         self._write(Path(path))
 
-    def kept(self, path: str | Path) -> State:
+    def kept(self, path: str | Path) -> RunState:
         """Write it, and return the same state with its arrays in that file; as it is, where another process took it."""
         written = self._write(Path(path))
         if written is None or written != _file_at(path):
@@ -98,7 +98,7 @@ class State:
         return None if is_stream(path) else files[0]
 
     @classmethod
-    def load(cls, path: str | Path) -> State:
+    def load(cls, path: str | Path) -> RunState:
         """Read one that `save` wrote.
 
         Raises
@@ -119,7 +119,7 @@ class State:
             ) from None
         if version != VERSION or len(began) != 2 or not isinstance(began[0], list):
             raise DataError("this is the state of a run of another version of mipfs", ANEW, path=path)
-        state = cls(driver, stamp, arrays, Began(tuple(map(str, began[0])), str(began[1])))
+        state = cls(driver, stamp, arrays, StartCommand(tuple(map(str, began[0])), str(began[1])))
         if any(array.dtype.kind not in KINDS for array in arrays.values()):
             raise DataError("the state holds what no run keeps", ANEW, path=path)
         if state.digest != said:

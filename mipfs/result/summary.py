@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from mipfs.check import phrases
-from mipfs.report.blocks import Alarm, Block, Pairs, Table
+from mipfs.report.blocks import Alarm, NamedValues, ReportBlock, Table
 from mipfs.report.numbers import number, percent, with_asked
 from mipfs.report.visible import visible
 from mipfs.result.advice import advice, constant_words, is_idle
 from mipfs.result.decided import decided_blocks
 from mipfs.result.gap import relative_gap
-from mipfs.result.interactions import counted, functions_of
+from mipfs.result.interactions import count_selected, functions_of
 from mipfs.result.near_report import near_optimal_blocks
 from mipfs.result.prediction import sizes
 from mipfs.result.result import Result, Status, StopReason
@@ -45,7 +45,7 @@ PART = ("active", "atoms", "begun_with", "rounds")
 """Counters that have a line of their own."""
 
 
-def summary_blocks(result: Result) -> list[Block]:
+def summary_blocks(result: Result) -> list[ReportBlock]:
     """Status, numbers, what to try where the gap is open, and the selected features with their weights."""
     told = {name: value for name, value in result.counters.items() if value and name not in PART}
     counters = ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in told.items())
@@ -57,12 +57,12 @@ def summary_blocks(result: Result) -> list[Block]:
     pairs = [
         ("status", with_asked(f"{result.status.name} ({because})", result.status.name, result.params.get("gap"))),
         ("objective", number(result.objective)),
-        *_paid(result),
+        *_list_costs(result),
         ("bound", number(result.bound) + word),
         ("gap", percent(result.gap)),
         ("driver", f"{result.driver}, {result.seconds:.2f} s" + (f" ({counters})" if counters else "")),
-        *_begun(result),
-        ("selected", counted(result)),
+        *_list_beginning(result),
+        ("selected", count_selected(result)),
         *_levels(result),
     ]
     if result.has_classifier:
@@ -88,7 +88,7 @@ def summary_blocks(result: Result) -> list[Block]:
         pairs.append(("weights", " ".join(signs)))
     if words := advice(result):
         pairs.append(("to try", words))
-    blocks: list[Block] = [Pairs(pairs)]
+    blocks: list[ReportBlock] = [NamedValues(pairs)]
     if result.has_classifier:
         rows = [(name, number(size)) for name, size in sizes(result).items()]
         what = "norm of its function" if functions_of(result) is not None else "weight"
@@ -99,11 +99,11 @@ def summary_blocks(result: Result) -> list[Block]:
     return blocks
 
 
-def _paid(result: Result) -> list[tuple[str, str]]:
+def _list_costs(result: Result) -> list[tuple[str, str]]:
     """What of the objective the extra variables cost, if some do."""
     if result.extra_cost is None or not result.has_classifier:
         return []
-    return [("of which", f"{number(result.extra_cost)} for {visible(phrases.paid(result.extra, MOST_PAID))}")]
+    return [("of which", f"{number(result.extra_cost)} for {visible(phrases.describe_costs(result.extra, MOST_PAID))}")]
 
 
 def _levels(result: Result) -> list[tuple[str, str]]:
@@ -111,7 +111,7 @@ def _levels(result: Result) -> list[tuple[str, str]]:
     return [("M", words)] if (words := levels_in_words(result)) else []
 
 
-def _begun(result: Result) -> list[tuple[str, str]]:
+def _list_beginning(result: Result) -> list[tuple[str, str]]:
     """Which earlier result it began from, if any."""
     return [("warm from", words)] if (words := warm_in_words(result)) else []
 
@@ -131,7 +131,7 @@ def short(result: Result) -> str:
         parts.append(f"objective {number(result.objective)}")
     parts.append(f"bound {number(result.bound)}")
     if result.has_classifier:
-        parts += [f"gap {percent(result.gap)}", counted(result)]
+        parts += [f"gap {percent(result.gap)}", count_selected(result)]
         if not result.weights:
             parts.append("a constant classifier")
         elif is_idle(result):

@@ -35,7 +35,7 @@ DIGITS = 6
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedTable:
     """A table: its columns, and rows of text, numbers and None."""
 
     columns: tuple[str, ...]
@@ -60,7 +60,7 @@ class Printed:
         return pandas.DataFrame(list(self.rows), columns=list(self.columns))
 
 
-def table_of(result: Result, what: What = "weights") -> Printed:
+def table_of(result: Result, what: What = "weights") -> PrintedTable:
     """The weights by size, or the near-optimal sets from the best on.
 
     Raises
@@ -77,13 +77,13 @@ def table_of(result: Result, what: What = "weights") -> Printed:
     return _near_optimal(result.near_optimal["supports"])
 
 
-def _weights(result: Result) -> Printed:
+def _weights(result: Result) -> PrintedTable:
     """Selected features, which may have no weight, and columns of what else was selected; the intercept last."""
     single = dict.fromkeys(name for name in result.selected if name in result.weights)
     names = [*single, *(name for name in result.weights if name not in single)]
     rows = [(name, float(result.weights[name])) for name in sorted(names, key=lambda name: -abs(result.weights[name]))]
     rows += [(name, 0.0) for name in result.selected if name not in single and not _has_columns(result, name)]
-    return Printed(("feature", "weight"), (*rows, ("(intercept)", float(result.intercept))))
+    return PrintedTable(("feature", "weight"), (*rows, ("(intercept)", float(result.intercept))))
 
 
 def _has_columns(result: Result, name: str) -> bool:
@@ -91,7 +91,7 @@ def _has_columns(result: Result, name: str) -> bool:
     return any(one.startswith((f"{name}=", f"{name}[")) for one in result.weights)
 
 
-def _near_optimal(supports: Sequence[Mapping[str, Any]]) -> Printed:
+def _near_optimal(supports: Sequence[Mapping[str, Any]]) -> PrintedTable:
     """From the best on: its place, value, how far above the best it is, its size and its features."""
     ordered = sorted(supports, key=lambda one: float(one["objective"]))
     least = float(ordered[0]["objective"]) if ordered else 0.0
@@ -100,7 +100,7 @@ def _near_optimal(supports: Sequence[Mapping[str, Any]]) -> Printed:
         value = float(one["objective"])
         over = 100.0 * (value - least) / abs(least) if least else None
         rows.append((place, value, over, len(one["selected"]), ", ".join(one["selected"])))
-    return Printed(("rank", "objective", "percent above the best", "size", "features"), tuple(rows))
+    return PrintedTable(("rank", "objective", "percent above the best", "size", "features"), tuple(rows))
 
 
 def _cell(value: Any) -> str:

@@ -15,18 +15,18 @@ from mipfs.check.card import CardReport, check_card
 from mipfs.check.known import EVERY_ARRAY
 from mipfs.check.result import check_result
 from mipfs.check.tree import Report
-from mipfs.check.workers import Workers
+from mipfs.check.workers import LeafWorkers
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UnpackedError, UsageError
-from mipfs.plumbing.declared import Count, checked, shown
-from mipfs.plumbing.forked import Forked
+from mipfs.plumbing.declared import Count, check_value, show_value
+from mipfs.plumbing.forked import ForkedPool
 from mipfs.plumbing.machine import cores, one_blas_thread
 from mipfs.proof import pair
 from mipfs.readers.arrays import load_arrays
 from mipfs.readers.room import PROOF_TIMES
 from mipfs.report.progress import progress
-from mipfs.result.saved_card import signed
-from mipfs.result.sidecar import stated
+from mipfs.result.saved_card import sign_document
+from mipfs.result.sidecar import state_rows
 
 if TYPE_CHECKING:
     from mipfs.result.result import Result
@@ -40,7 +40,7 @@ MISSING = (
 NOTHING = "there is nothing to verify: the run found neither a selection nor a bound"
 
 
-class Card(Protocol):
+class VerifiableCard(Protocol):
     """A scorecard, `mipfs.lab.scorecard.Scorecard`, as it is verified."""
 
     @property
@@ -60,13 +60,13 @@ def verify(
 
 @overload
 def verify(
-    result: Card, data: Instance, rows: Rows | None = None, *, verbose: bool = False, jobs: int | None = None
+    result: VerifiableCard, data: Instance, rows: Rows | None = None, *, verbose: bool = False, jobs: int | None = None
 ) -> CardReport:
     """Check a scorecard."""
 
 
 def verify(
-    result: Result | Card,
+    result: Result | VerifiableCard,
     data: Instance,
     rows: Rows | None = None,
     *,
@@ -107,13 +107,13 @@ def verify(
     """
     inside: Any = getattr(result, "result", result)
     if not (hasattr(inside, "to_json") and hasattr(inside, "stated")):  # a data frame has the first
-        raise UsageError(f"result = {shown(result)} must be a Result, of mipfs.solve or Result.load")
+        raise UsageError(f"result = {show_value(result)} must be a Result, of mipfs.solve or Result.load")
     for name, value, kind in (("data", data, Instance), ("verbose", verbose, bool), ("jobs", jobs, Count | None)):
-        checked(name, value, kind)
+        check_value(name, value, kind)
     if hasattr(result, "result"):
         document = result.document()
         if has_proof(document):  # which may not have been saved yet
-            document = signed({**document, "result": {**claim_of(inside)[0], "trace": []}})
+            document = sign_document({**document, "result": {**claim_of(inside)[0], "trace": []}})
         more = getattr(getattr(result, "joint", None), "arrays", {})
         return verify_card(document, inside, data, rows, more=more, verbose=verbose, jobs=jobs)
     given = None if rows is None else given_of(rows, data)
@@ -125,13 +125,13 @@ def verify(
 
 
 @contextmanager
-def at_work(jobs: int | None, verbose: bool) -> Iterator[Workers]:
+def at_work(jobs: int | None, verbose: bool) -> Iterator[LeafWorkers]:
     """Who checks leaves: as many processes as there are cores by default; a terminal shows how many are done.
 
     One thread for linear algebra each: the last digits of a product depend on how many there are.
     """
     with progress("checked", "leaves", verbose) as told, one_blas_thread():
-        yield Workers(Forked(cores() if jobs is None else jobs), told)
+        yield LeafWorkers(ForkedPool(cores() if jobs is None else jobs), told)
 
 
 def verify_card(
@@ -198,9 +198,9 @@ def given_of(rows: Rows, data: Instance) -> dict[str, Any]:
     """The rows that must hold, as the JSON has them, by the names of what columns that are made are made of."""
     from mipfs.selection.rows import Rows as Kind
 
-    checked("rows", rows, Kind | None)
+    check_value("rows", rows, Kind | None)
     raw = getattr(data.block().values, "raw", None) or data
-    return stated(rows, raw.feature_names)
+    return state_rows(rows, raw.feature_names)
 
 
 def _read(path: Path, content: bytes | None = None) -> Arrays:

@@ -12,7 +12,7 @@ from typing import Any
 
 from mipfs.check import phrases
 from mipfs.check.regulariser import stated_regulariser
-from mipfs.check.rounding import Rejected
+from mipfs.check.rounding import CertificateError
 from mipfs.check.stated import statement_of
 from mipfs.report.numbers import number, percent
 from mipfs.report.visible import visible
@@ -46,17 +46,19 @@ def verdict(result: Result) -> str:
         return f"No allowed selection has an objective below {bound}{whose}. This one has {number(result.objective)}."
     if result.status is Status.FEASIBLE:
         if not math.isfinite(result.bound):
-            return f"A classifier was found, and no bound: how good it is was not proven. {_ended(stop)}"
+            return f"A classifier was found, and no bound: how good it is was not proven. {_describe_stop(stop)}"
         return (
             f"A better selection may exist, but none below {bound}: this one has {number(result.objective)}, at most "
-            f"{gap} of it above the optimum. {_ended(stop)}"
+            f"{gap} of it above the optimum. {_describe_stop(stop)}"
         )
     if result.status is Status.INFEASIBLE:
         return "No selection satisfies the rows." + (" These contradict each other:" if result.conflict else "")
     if result.status is Status.RELAXED:
         solved = result.stop_reason in (StopReason.GAP_CLOSED, StopReason.COMPLETED)
         what = (
-            "A relaxation was solved" if solved else f"A relaxation was begun, and not solved out: {_ended(stop)[:-1]}"
+            "A relaxation was solved"
+            if solved
+            else f"A relaxation was begun, and not solved out: {_describe_stop(stop)[:-1]}"
         )
         if not math.isfinite(result.bound):
             return f"{what}; no bound was proven."
@@ -65,15 +67,15 @@ def verdict(result: Result) -> str:
         return "The numbers are too large or too ill-scaled for a trustworthy answer."
     if result.stop_reason is StopReason.NUMERICAL:
         return "No selection was found that satisfies the rows, nor a proof that none does."
-    return f"{_ended(stop, ' before any classifier was found')}"
+    return f"{_describe_stop(stop, ' before any classifier was found')}"
 
 
 def ended_words(result: Result) -> str:
     """What ended the run, as a sentence."""
-    return _ended(BECAUSE.get(result.stop_reason, "its method"))
+    return _describe_stop(BECAUSE.get(result.stop_reason, "its method"))
 
 
-def _ended(stop: str, more: str = "") -> str:
+def _describe_stop(stop: str, more: str = "") -> str:
     return f"{stop[0].upper()}{stop[1:]} ended the run{more}."
 
 
@@ -125,7 +127,7 @@ def problem_words(result: Result) -> list[str]:
 def rounded_in_words(result: Result) -> str:
     """Which of what is selected has no weight, for what was found of it was rounding."""
     names = list(result.weightless or ())
-    return f"{_listed(names)}: no more than rounding was found, and the objective is no larger without it"
+    return f"{_list_names(names)}: no more than rounding was found, and the objective is no larger without it"
 
 
 def weights_in_words(result: Result) -> str:
@@ -138,8 +140,8 @@ def missing_in_words(result: Result) -> str:
     counts = {} if result.recipe is None else result.recipe["missing"]
     gone = (result.read or {}).get("left_out") or []
     total = sum(counts.values())
-    said = [f"{total} missing values were filled in, of {_listed([*counts])}"] if total else []
-    said += [f"{_listed(gone)} {'was' if len(gone) == 1 else 'were'} left out (too many words)"] if gone else []
+    said = [f"{total} missing values were filled in, of {_list_names([*counts])}"] if total else []
+    said += [f"{_list_names(gone)} {'was' if len(gone) == 1 else 'were'} left out (too many words)"] if gone else []
     return "; ".join(said)
 
 
@@ -186,13 +188,13 @@ def bounds_in_words(result: Result) -> list[str]:
     helps = [name for name, (low, high) in bounds.items() if low == 0.0 != high]
     hurts = [name for name, (low, high) in bounds.items() if high == 0.0 != low]
     others = {name: ends for name, ends in bounds.items() if any(ends) or not any(end is None for end in ends)}
-    given = [phrases.bound(name, *ends) for name, ends in others.items()]
+    given = [phrases.describe_bound(name, *ends) for name, ends in others.items()]
     if len(others) > MOST_TERMS and len({tuple(ends) for ends in others.values()}) == 1:
-        given = [phrases.bound(f"the weight of each of {len(others)} features", *next(iter(others.values())))]
-    lines = [f"{_listed(helps)} can only help{towards}."] if helps else []
-    lines += [f"{_listed(hurts)} can only hurt{towards}."] if hurts else []
+        given = [phrases.describe_bound(f"the weight of each of {len(others)} features", *next(iter(others.values())))]
+    lines = [f"{_list_names(helps)} can only help{towards}."] if helps else []
+    lines += [f"{_list_names(hurts)} can only hurt{towards}."] if hurts else []
     if given:
-        lines.append(f"Bounds on the weights: {_listed(given)}.")
+        lines.append(f"Bounds on the weights: {_list_names(given)}.")
     if any(end for ends in others.values() for end in ends):
         lines.append(UNSAID)
     return lines
@@ -205,9 +207,9 @@ def _term(params: Mapping[str, Any]) -> str:
         return phrases.PLAIN_TERM
     try:
         own = stated_regulariser(params)
-    except Rejected:
+    except CertificateError:
         own = None
-    return phrases.regularised(f"the regulariser {named!r}" if own is None else own.words)
+    return phrases.describe_regulariser(f"the regulariser {named!r}" if own is None else own.words)
 
 
 def _loss(params: Mapping[str, Any]) -> str:
@@ -219,7 +221,7 @@ def _loss(params: Mapping[str, Any]) -> str:
     name = str(params.get("loss"))
     try:
         words: str = statement_of("loss", name).words
-    except (Rejected, AttributeError):
+    except (CertificateError, AttributeError):
         return f"C times the loss {name}"
     return words
 
@@ -239,12 +241,12 @@ def _penalties(params: Mapping[str, Any]) -> str:
         parts.append("λ, one for each")
     if own:
         named = [f"{name} {phrases.number(value)}" for name, value in own.items()]
-        parts.append(f"{_listed(named)} from the data's description")
+        parts.append(f"{_list_names(named)} from the data's description")
     return ", and ".join(parts)
 
 
-def _listed(names: Sequence[str]) -> str:
-    return phrases.listed(names, MOST_TERMS)
+def _list_names(names: Sequence[str]) -> str:
+    return phrases.list_names(names, MOST_TERMS)
 
 
 @dataclass(frozen=True)

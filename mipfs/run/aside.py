@@ -15,12 +15,12 @@ from mipfs.inner.subproblem import Subproblem
 from mipfs.plumbing.arrays import Array, Integers, Mask
 from mipfs.problem import Problem
 from mipfs.run.heuristics import Supports
-from mipfs.run.part import Part
+from mipfs.run.part import PartialRun
 from mipfs.run.run import Run
 from mipfs.run.swaps import Swaps, climbing
 
 
-class Aside(Part):
+class SideRun(PartialRun):
     """A run on the problem of another one, which does not hear of what is found here.
 
     Parameters
@@ -49,7 +49,7 @@ class Aside(Part):
             self.incumbent = self.whole.incumbent
 
 
-class Strand:
+class SearchStrand:
     """One of the searches for incumbents that go on at once, with selections, SVMs and an order of its own.
 
     What it does depends on what it is asked, and on what the run had found when it was asked: not on when it is done,
@@ -78,7 +78,7 @@ class Strand:
         whole = self._whole
         if not self._is_apart:
             return whole
-        run = Aside(whole.run)
+        run = SideRun(whole.run)
         subproblem = Subproblem(run.problem, lambda: run.must_stop)
         subproblem.take_up(whole.subproblem.kept()())
         return Supports(run, subproblem, whole.tol, beside=whole)
@@ -120,7 +120,7 @@ class Strand:
 
     def _catch_up(self) -> None:
         run = self.supports.run
-        if isinstance(run, Aside):
+        if isinstance(run, SideRun):
             run.catch_up()
 
 
@@ -135,7 +135,7 @@ class Climb:
     strands : list of Strand
     """
 
-    def __init__(self, run: Run, strands: list[Strand]) -> None:
+    def __init__(self, run: Run, strands: list[SearchStrand]) -> None:
         self._run, self._strands = run, strands
         self._widths = run.settings.swaps.few, run.settings.swaps.many
         self._at, self._value = -1, math.inf

@@ -18,10 +18,10 @@ from mipfs.errors import UsageError
 from mipfs.inner.epigraph import Epigraph
 from mipfs.kernels.bound import gains, rounded_down
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import scattered
+from mipfs.plumbing.arrays import scatter
 from mipfs.plumbing.own_threads import apart
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Cut, CutPool, Dual, cut_from_dual, cut_of_dual, decoded, feasible_dual, value_below
+from mipfs.proof.cuts import Cut, CutPool, Dual, cut_from_dual, cut_of_dual, decode_dual, feasible_dual, value_below
 from mipfs.solvers import highs
 from mipfs.svm.labellings import combination, feasible
 
@@ -56,7 +56,7 @@ def taken_over(pool: CutPool, problem: Problem) -> CutPool:
             shrink = _shrunk_labelled if problem.is_joint else _shrunk
             cut = shrink(problem, cut, ratio)
         elif not constant:
-            cut = replace(cut, constant=value_below(problem, decoded(cut.dual)))
+            cut = replace(cut, constant=value_below(problem, decode_dual(cut.dual)))
         own.add(cut)
     return own
 
@@ -82,7 +82,7 @@ def _check_same(before: Problem, now: Problem) -> None:
 
 def _shrunk(problem: Problem, cut: Cut, ratio: float) -> Cut:
     """The cut of ratio·α, made feasible."""
-    dual: Dual = feasible_dual(problem, ratio * decoded(cut.dual))
+    dual: Dual = feasible_dual(problem, ratio * decode_dual(cut.dual))
     return cut_of_dual(problem, dual)
 
 
@@ -128,7 +128,7 @@ def support(pool: CutPool, problem: Problem, selected: tuple[str, ...]) -> tuple
     -------
     tuple of str, a selection of S; None when there is none
     """
-    held = scattered(problem.atoms.count, problem.atoms_of(selected), 1.0)
+    held = scatter(problem.atoms.count, problem.atoms_of(selected), 1.0)
     worth = np.zeros_like(held)
     if len(pool):
         worth = np.maximum(gains(pool.slopes[int(np.argmax(pool.values(held)))], problem.penalty), 0.0)

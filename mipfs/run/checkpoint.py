@@ -23,11 +23,11 @@ from mipfs.errors import CheckpointWarning, ContradictionError, DataError, Usage
 from mipfs.plumbing.arrays import Arrays
 from mipfs.plumbing.output_file import is_stream
 from mipfs.result.result import Record
-from mipfs.result.state import ANEW, Began, State, stamp_of
+from mipfs.result.state import ANEW, RunState, StartCommand, stamp_of
 from mipfs.run.incumbent import Incumbent
 
 if TYPE_CHECKING:
-    from mipfs.run.run import Rest, Run
+    from mipfs.run.run import Run, RunSnapshot
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -51,11 +51,11 @@ class Keeper:
     began : Began, optional
     """
 
-    def __init__(self, path: str | Path | None = None, every: float = EVERY, began: Began | None = None) -> None:
+    def __init__(self, path: str | Path | None = None, every: float = EVERY, began: StartCommand | None = None) -> None:
         self.path = path
-        self.began = Began() if began is None else began
+        self.began = StartCommand() if began is None else began
         self.every = every
-        self.state: State | None = None
+        self.state: RunState | None = None
         self._next = time.monotonic() + every
 
     @property
@@ -67,7 +67,7 @@ class Keeper:
         """Whether it is time to write."""
         return self.path is not None and time.monotonic() >= self._next
 
-    def keep(self, make: Callable[[], State]) -> None:
+    def keep(self, make: Callable[[], RunState]) -> None:
         """Take over where a run stands; a file that cannot be written is warned about, and stays as it was."""
         begin = time.monotonic()
         self.state = None if self.path is not None else self.state
@@ -80,14 +80,14 @@ class Keeper:
         self._next = time.monotonic() + max(self.every, SHARE * (time.monotonic() - begin))
 
 
-def state_of(run: Run, driver: str) -> State:
+def state_of(run: Run, driver: str) -> RunState:
     """Where a run last stood between two steps: the driver's own part, and what every run has."""
     rest = run.resting
     assert rest is not None
-    return State(driver, stamp_of(run.problem), {**rest.made(), **_of_run(run, rest)})
+    return RunState(driver, stamp_of(run.problem), {**rest.made(), **_of_run(run, rest)})
 
 
-def _of_run(run: Run, rest: Rest) -> Arrays:
+def _of_run(run: Run, rest: RunSnapshot) -> Arrays:
     """What every run has."""
     gap = float(run.options.gap)
     kept: Arrays = {
@@ -107,14 +107,14 @@ def _of_run(run: Run, rest: Rest) -> Arrays:
     }
 
 
-def _spare(run: Run, rest: Rest) -> Incumbent | None:
+def _spare(run: Run, rest: RunSnapshot) -> Incumbent | None:
     """The best classifier that the run has beyond where it stood, and what it was given of that kind."""
     known = math.inf if rest.incumbent is None else rest.incumbent.objective
     others = (one for one in (run.incumbent, run.spare) if one is not None and one.objective < known)
     return min(others, key=lambda one: one.objective, default=None)
 
 
-def _counts(rest: Rest, records: Sequence[Record]) -> list[Mapping[str, int]]:
+def _counts(rest: RunSnapshot, records: Sequence[Record]) -> list[Mapping[str, int]]:
     """The counters of every record, and last those of the run."""
     return [*(record.counters for record in records), rest.counters]
 
@@ -137,7 +137,7 @@ def _reason(error: Exception) -> str:
 
 
 @restoring
-def taken_up(run: Run, state: State) -> None:
+def taken_up(run: Run, state: RunState) -> None:
     """Give a run the incumbent, the counts and the trace of the one that it goes on with.
 
     The bound comes from the driver. What a step found that was cut off is no incumbent: it would steer the run another

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mipfs.losses import get_loss
-from mipfs.problem import Problem, reported
+from mipfs.problem import Problem, report_value
 
 UNDERFLOW = 1e-300
 """What the checker takes off for products that underflow is less, in units of the largest c_i where that exceeds 1."""
@@ -17,7 +17,7 @@ ULPS = 2.0**-49
 
 
 @dataclass(frozen=True)
-class Claimed:
+class ClaimedBound:
     """The claim for a bound of the unit margin, as the problem reports it.
 
         claim(b) = b − relative·|b| − absolute, and at least 0 where b is: no value of (P) is negative.
@@ -42,7 +42,7 @@ class Claimed:
     worth: float | None = None
 
     @classmethod
-    def of(cls, problem: Problem, relative: float) -> Claimed:
+    def of(cls, problem: Problem, relative: float) -> ClaimedBound:
         """The claims of a problem's bounds."""
         assumed = float(get_loss(problem.loss).assumed_error(problem.c_i))
         absolute = assumed + UNDERFLOW * max(1.0, float(problem.c_i.max()))
@@ -59,7 +59,7 @@ class Claimed:
         return max(0.0, less) if bound >= 0.0 and self.worth is None else less
 
     def __call__(self, bound: float) -> float:
-        return reported(self.unit(bound), self.margin, self.exponent)
+        return report_value(self.unit(bound), self.margin, self.exponent)
 
     def proof_of(self, value: float) -> float:
         """A bound from which on at least `value` (unit margin) is claimed."""

@@ -13,24 +13,24 @@ import numpy.typing as npt
 from mipfs.atoms import Atoms
 from mipfs.data.instance import Instance
 from mipfs.data.over_weights import power_above
-from mipfs.data.over_weights import written as written_rows
+from mipfs.data.over_weights import rows_document as written_rows
 from mipfs.data.rules import EXACT_RULES
 from mipfs.plumbing.about import versions
 from mipfs.problem import Problem
 from mipfs.proof.proof import Proof
 from mipfs.proof.single import at_hand, emptiness
 from mipfs.result.result import Result, StopReason, Trace
-from mipfs.result.sidecar import Claim, hexadecimal, stated, stated_extra
+from mipfs.result.sidecar import ProofClaim, hexadecimal, state_rows, stated_extra
 from mipfs.run.finish_pairs import bare_proof
-from mipfs.run.finish_pairs import described as of_pairs
+from mipfs.run.finish_pairs import describe_pairs as of_pairs
 from mipfs.run.listed import values_by_name
-from mipfs.run.narrowed import narrowed
+from mipfs.run.narrowed import narrow_result
 from mipfs.run.near_optimal import near_optimal
 from mipfs.run.parameters import parameters
-from mipfs.run.restored import restored
+from mipfs.run.restored import restore_unit
 from mipfs.run.run import Run
 from mipfs.run.stored import StoredClassifier
-from mipfs.run.stored import stored as stored_classifier
+from mipfs.run.stored import store_classifier as stored_classifier
 
 PACKAGES = ("mipfs", "numpy", "scipy", "numba", "highspy", "pyomo")
 
@@ -63,14 +63,14 @@ def result_of(run: Run, driver: str) -> Result:
         intercept=classifier.intercept,
         weightless=classifier.weightless,
         warm_from=None if run.warm is None else run.warm.document(),
-        params=_stated(run, classifier, near),
+        params=_state_parameters(run, classifier, near),
         driver=driver,
         seconds=run.seconds,
         counters=dict(run.counters),
         trace=Trace(dataclasses.replace(record, bound=min(record.bound, bound)) for record in run.trace),
         labels=labels_of(data),
         conflict=run.conflict,
-        relaxed=_relaxed(run, bound),
+        relaxed=_relaxed_entry(run, bound),
         validated=run.outcome.validated,
         bound_source=run.bound_source,
         versions=packages(),
@@ -85,10 +85,10 @@ def result_of(run: Run, driver: str) -> Result:
         declare=run.outcome.declare,
         **described,
     )
-    return narrowed(restored(found, run.problem), run.problem)
+    return narrow_result(restore_unit(found, run.problem), run.problem)
 
 
-def _stated(run: Run, classifier: StoredClassifier, near: Any) -> dict[str, Any]:
+def _state_parameters(run: Run, classifier: StoredClassifier, near: Any) -> dict[str, Any]:
     """The parameters; rows over the weights with the allowance that the largest weight makes of all that are shown."""
     problem = run.problem
     params = {**parameters(problem), "gap": float(run.options.gap)}
@@ -116,12 +116,12 @@ def described_at(problem: Problem, chosen: Sequence[int] | npt.NDArray[np.int64]
             "scale": {name: float(data.scale[j]) for name, j in columns.items()},
         },
         "data_sha256": data.sha256,
-        "rows": tuple(stated(problem.named_rows(), atoms.names)["rows"]),
+        "rows": tuple(state_rows(problem.named_rows(), atoms.names)["rows"]),
         "atoms": atoms.document(selected),
     }
 
 
-def claim_of(run: Run) -> Claim | None:
+def claim_of(run: Run) -> ProofClaim | None:
     """What the run's proof certifies; None when it found neither a selection nor a bound, or nobody wants to check it.
 
     The claim lies below the run's bound (`mipfs.run.claimed`), and so does all that the result says. A run that kept
@@ -138,7 +138,9 @@ def claim_of(run: Run) -> Claim | None:
     if run.infeasible:
         empty = proof or emptiness(problem, run.late())
         if empty is not None:
-            return Claim(empty, outcome.proof_kind, None, gap, None, derived, scaling(problem), problem.data.exponent)
+            return ProofClaim(
+                empty, outcome.proof_kind, None, gap, None, derived, scaling(problem), problem.data.exponent
+            )
         run.infeasible, run.conflict, run.closed = False, (), True  # nobody could check it: none was found, no more
         if not math.isfinite(run.bound):
             return None
@@ -155,7 +157,9 @@ def claim_of(run: Run) -> Claim | None:
     if run.bound_source == "dual" and (outcome.proof is not None or run.failed or run.is_certified):
         run.bound = bound
     claimed = run.claimed(bound)
-    return Claim(proof, outcome.proof_kind, claimed, gap, run.claimed, derived, scaling(problem), problem.data.exponent)
+    return ProofClaim(
+        proof, outcome.proof_kind, claimed, gap, run.claimed, derived, scaling(problem), problem.data.exponent
+    )
 
 
 def scaling(problem: Problem) -> dict[str, npt.NDArray[Any]]:
@@ -180,7 +184,7 @@ def reading(atoms: Atoms, columns: Collection[str], selected: Collection[str]) -
     return {"label": data.label, "words": used, **gone, **recipe}
 
 
-def _relaxed(run: Run, bound: float) -> Mapping[str, Any] | None:
+def _relaxed_entry(run: Run, bound: float) -> Mapping[str, Any] | None:
     """What a relaxation found; its lower side is no more than what is shown as the bound."""
     relaxed = run.outcome.relaxed
     return None if relaxed is None else {**relaxed, "lower": min(relaxed["lower"], bound)}

@@ -6,15 +6,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from mipfs.atoms.implicit import some
+from mipfs.atoms.implicit import ensure_one
 from mipfs.atoms.pairs import Pairs
 from mipfs.proof.evidence import empty_proof, no_dual
 from mipfs.proof.proof import Proof
-from mipfs.result.sidecar import stated
+from mipfs.result.sidecar import state_rows
 from mipfs.run.run import Run
 
 
-def described(run: Run) -> dict[str, Any]:
+def describe_pairs(run: Run) -> dict[str, Any]:
     """The fields of the `Result` of a run over `Pairs` that are about the data and the atoms.
 
     Columns, shift and scale are those of the features that the selected products are made of.
@@ -23,7 +23,7 @@ def described(run: Run) -> dict[str, Any]:
     base = atoms.base
     held = run.outcome.held
     chosen = np.empty(0, dtype=np.int64) if run.incumbent is None else run.incumbent.selected
-    held = some(np.unique(chosen)) if held is None else held
+    held = ensure_one(np.unique(chosen)) if held is None else held
     members = atoms.monomials.members(chosen)
     used = np.unique(members[members >= 0]).tolist()
     names = base.feature_names
@@ -37,7 +37,7 @@ def described(run: Run) -> dict[str, Any]:
             "scale": {names[j]: float(base.scale[j]) for j in used},
         },
         "data_sha256": base.sha256,
-        "rows": tuple(stated(rows, [atoms.names[int(g)] for g in held])["rows"]),
+        "rows": tuple(state_rows(rows, [atoms.names[int(g)] for g in held])["rows"]),
         "atoms": atoms.document(held),
     }
 
@@ -45,7 +45,7 @@ def described(run: Run) -> dict[str, Any]:
 def bare_proof(run: Run) -> Proof:
     """The proof of α = 0, for a run over atoms that are searched that was stopped before it had another."""
     chosen = np.empty(0, dtype=np.int64) if run.incumbent is None else run.incumbent.selected
-    held = run.outcome.held = some(np.unique(chosen))
+    held = run.outcome.held = ensure_one(np.unique(chosen))
     proof = empty_proof(run.problem, held=held)
     proof.outside = proof.duals.add(*no_dual(run.problem))
     proof.close(proof.root, proof.outside)

@@ -10,26 +10,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.inner.boolean_node import Warm
-from mipfs.inner.subproblem import Solved, Subproblem
-from mipfs.kernels.bound import added, gains
-from mipfs.plumbing.arrays import Array, Integers, Mask, changed, scattered
+from mipfs.inner.boolean_node import WarmStart
+from mipfs.inner.subproblem import SolvedSubproblem, Subproblem
+from mipfs.kernels.bound import add_down, gains
+from mipfs.plumbing.arrays import Array, Integers, Mask, replace_at, scatter
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.row_tree import least_cost
 from mipfs.run.incumbent import Incumbent
 from mipfs.run.near_optimal import (
     SEARCH_ALLOWANCE,
-    Beside,
-    Evaluated,
+    EvaluatedSupports,
+    SideSupports,
     check_packed,
     costs_something,
 )
-from mipfs.run.outcome import Value
+from mipfs.run.outcome import SupportValue
 from mipfs.run.run import Run
 from mipfs.run.validation import Validator
-from mipfs.svm.solver import TakenOff
+from mipfs.svm.solver import ColumnShift
 
-Listed = list[tuple[Mask, Value]]
+Listed = list[tuple[Mask, SupportValue]]
 
 SHARP_GAP = 1e-12
 """Relative gap of the classifier that takes the incumbent's place because it needs fewer features."""
@@ -62,13 +62,13 @@ class Supports:
         self.tol = tol
         self.validator = validator
         self.pool = CutPool(run.problem)
-        self.found: Evaluated = Evaluated(run) if beside is None else Beside(run, beside.found)
+        self.found: EvaluatedSupports = EvaluatedSupports(run) if beside is None else SideSupports(run, beside.found)
         self._beaten: dict[bytes, float] = {}
         self._known: Mapping[bytes, float] = {} if beside is None else beside._beaten
         self._count = subproblem.count
         self._padded: dict[bytes, tuple[Mask, Mask]] = {}
 
-    def evaluate(self, sigma: Mask, enough: float = np.inf) -> Solved | None:
+    def evaluate(self, sigma: Mask, enough: float = np.inf) -> SolvedSubproblem | None:
         """Solve at a selection of S and offer its classifier; None when that was done before.
 
         It is given up once its value is known to be `enough` at least, and no less than what is wanted.
@@ -88,7 +88,7 @@ class Supports:
 
     def take_over(self, other: Supports) -> None:
         """Take over what other supports have found, beside these, since this was last done."""
-        assert isinstance(other.found, Beside)
+        assert isinstance(other.found, SideSupports)
         for key, value in other.found.items():
             if key not in self.found:
                 self.found.add(key, value)
@@ -103,7 +103,7 @@ class Supports:
         if best is not None and other.run.objective < self.run.objective:
             self.run.offer(best.selected, best.w, best.b)
 
-    def offer(self, sigma: Mask, solved: Solved) -> None:
+    def offer(self, sigma: Mask, solved: SolvedSubproblem) -> None:
         """Offer a subproblem that was solved at a binary σ, if σ is in S; what is listed is told apart by the best."""
         if self.was_seen(sigma):
             if self.run.wants_all:
@@ -119,11 +119,11 @@ class Supports:
         found = 0.0 if costs is None else costs.of(np.flatnonzero(sigma))
         return found if np.isfinite(found) else 0.0
 
-    def _lower(self, sigma: Mask, solved: Solved) -> float:
+    def _lower(self, sigma: Mask, solved: SolvedSubproblem) -> float:
         """What is proven of a selection: by its dual vector, and of its extra variables, where a list asks for it."""
         if not (self.run.wants_all and self.run.problem.has_extra_costs):
             return solved.lower
-        return added(solved.lower, least_cost(self.run.problem.selection, sigma))
+        return add_down(solved.lower, least_cost(self.run.problem.selection, sigma))
 
     def round(self, scores: Array, until: float = np.inf) -> None:
         """Evaluate the selection of S of largest total score, unless it is known to be above `until`."""
@@ -131,7 +131,7 @@ class Supports:
         if sigma is not None:
             self.evaluate(sigma, np.inf if self.validator is not None else until)
 
-    def offer_largest(self, atoms: Integers, warm: Warm, off: TakenOff) -> None:
+    def offer_largest(self, atoms: Integers, warm: WarmStart, off: ColumnShift) -> None:
         """Offer the largest of the weights of some atoms as they are: an SVM on them may outlast a limit.
 
         Parameters
@@ -141,7 +141,7 @@ class Supports:
         off : means of the columns: what is left out had its own in the intercept
         """
         problem = self.run.problem
-        w = scattered(problem.atoms.count, atoms, warm.w)
+        w = scatter(problem.atoms.count, atoms, warm.w)
         sigma = self.run.oracle.repair(np.abs(w))
         if sigma is not None:
             rest = np.flatnonzero(~sigma & (w != 0.0))
@@ -173,16 +173,16 @@ class Supports:
             best = best[gain[best] > 0.0]
             if not best.size:
                 break
-            sigma = changed(sigma, best, True)
+            sigma = replace_at(sigma, best, True)
         if not run.must_stop and not run.oracle.surely_contains(sigma):
             self.round(np.square(self.subproblem.weights()))
 
-    def _keep(self, sigma: Mask, solved: Solved) -> None:
+    def _keep(self, sigma: Mask, solved: SolvedSubproblem) -> None:
         key = np.packbits(sigma).tobytes()
         run = self.run
         objective = run.offer(solved.ids, solved.svm.w, solved.svm.b)
         idle = self._idle(solved, objective) if run.wants_all else np.empty(0, dtype=np.int64)
-        self.found.add(key, Value(objective, self._lower(sigma, solved), bool(idle.size)))
+        self.found.add(key, SupportValue(objective, self._lower(sigma, solved), bool(idle.size)))
         if idle.size:
             without = np.zeros_like(sigma)
             without[idle] = True
@@ -190,7 +190,7 @@ class Supports:
         if self.validator is not None:
             self.validator.see(run.problem.atoms.columns(solved.ids).ids, solved.svm.w, solved.svm.b)
 
-    def _idle(self, solved: Solved, objective: float) -> Integers:
+    def _idle(self, solved: SolvedSubproblem, objective: float) -> Integers:
         """The atoms of no cost that S does not force in and whose weight is 0, as far as the value can tell.
 
         Without an atom of weights w_g the value is higher by ½‖w_g‖²/λ_g² at least: the objective is strongly convex.
@@ -229,7 +229,7 @@ class Supports:
         return sigma if least is None else least
 
     def has_ties_only(self, inside: Mask, free: Mask, bound: float, sizes: Array | None = None) -> bool:
-        """Whether a node can be closed, for all that it holds is counted: see `Evaluated.has_ties_only`.
+        """Whether a node can be closed, for all that it holds is counted: see `EvaluatedSupports.has_ties_only`.
 
         Parameters
         ----------
@@ -335,9 +335,9 @@ class Supports:
         scores: Array | None = solved.cut.slopes
         del solved  # its vectors over the samples: one solve after the other
         while scores is not None:
-            sigma, scores, value = self._exchanged(sigma, scores, self.subproblem.weights(), value, last)
+            sigma, scores, value = self._exchange(sigma, scores, self.subproblem.weights(), value, last)
 
-    def _exchanged(
+    def _exchange(
         self, sigma: Mask, scores: Array, sizes: Array, value: float, last: int
     ) -> tuple[Mask, Array | None, float]:
         """The largest exchange that improves on `value`, the scores after it and its value; None when none does."""

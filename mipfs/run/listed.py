@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.inner.subproblem import Solved, Subproblem
+from mipfs.inner.subproblem import SolvedSubproblem, Subproblem
 from mipfs.proof.cuts import Dual
 from mipfs.proof.evidence import no_dual
 from mipfs.proof.row_tree import least_cost
@@ -41,7 +41,7 @@ def values_by_name(run: Run, sigma: npt.NDArray[np.bool_]) -> dict[str, float] |
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class ListedSupport:
     """A listed support.
 
     Attributes
@@ -55,7 +55,7 @@ class Shown:
     dual: Dual
 
 
-def shown(run: Run, supports: Iterable[npt.NDArray[np.bool_]]) -> Iterator[Shown]:
+def show_supports(run: Run, supports: Iterable[npt.NDArray[np.bool_]]) -> Iterator[ListedSupport]:
     """The supports with their classifiers and dual vectors; without those whose objective rounding leaves in doubt.
 
     A run that was stopped ends soon: it shows as many as it comes to, or, where a count of nodes stopped it and no
@@ -79,10 +79,10 @@ def shown(run: Run, supports: Iterable[npt.NDArray[np.bool_]]) -> Iterator[Shown
             proven += least_cost(problem.selection, sigma)
         stored = as_stored(problem, found)
         if stored.objective - proven <= PROVEN_ACCURACY * abs(stored.objective):
-            yield Shown(found, stored, solved.cut.dual if least > 0.0 else no_dual(problem))
+            yield ListedSupport(found, stored, solved.cut.dual if least > 0.0 else no_dual(problem))
 
 
-def _classifier(run: Run, sigma: npt.NDArray[np.bool_], solved: Solved) -> Incumbent:
+def _classifier(run: Run, sigma: npt.NDArray[np.bool_], solved: SolvedSubproblem) -> Incumbent:
     """The classifier of a support: the incumbent, or what was solved."""
     value = run.offer(solved.ids, solved.svm.w, solved.svm.b)
     best: Any = run.incumbent

@@ -14,7 +14,7 @@ from mipfs.problem import Problem
 from mipfs.result.result import Result
 
 
-def narrowed(result: Result, problem: Problem) -> Result:
+def narrow_result(result: Result, problem: Problem) -> Result:
     """The result of a problem that `widened` made as one of the problem that it was made of; any other as it is."""
     data = problem.data
     if data.constant == 0.0:
@@ -28,8 +28,8 @@ def narrowed(result: Result, problem: Problem) -> Result:
         n_features=result.n_features - 1,
         scaling=scaling,
         data_sha256=data.bare_sha256,
-        near_optimal=_listed(result.near_optimal),
-        relaxed=_relaxed(result.relaxed),
+        near_optimal=_narrow_list(result.near_optimal),
+        relaxed=_narrow_relaxed(result.relaxed),
         validated=_selecting(result.validated),
         atoms=_atoms(result.atoms),
     )
@@ -47,13 +47,13 @@ def _selecting(one: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return None if one is None else {**one, "selected": list(_names(one["selected"]))}
 
 
-def _listed(near: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def _narrow_list(near: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     if near is None:
         return None
     return {**near, "supports": [_selecting(one) for one in near["supports"]], "share": _less(near["share"])}
 
 
-def _relaxed(relaxed: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def _narrow_relaxed(relaxed: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     if relaxed is None:
         return None
     found = {**relaxed, "sigma": _less(relaxed["sigma"])}

@@ -7,7 +7,7 @@ A driver that is asked for them goes on when the gap has closed. It closes a nod
 so no support of a value up to L is lost, and when no node is open all of them have been evaluated. A support that only
 adds features of weight 0 to another one has the same value (not where it changes what extra variables cost). There may
 be millions of those: they are counted (`mipfs.run.ties`), and a node that holds nothing else is closed
-(`Evaluated.has_ties_only`).
+(`EvaluatedSupports.has_ties_only`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Mask
-from mipfs.run.listed import Shown, shown, values_by_name
-from mipfs.run.outcome import Value
+from mipfs.run.listed import ListedSupport, show_supports, values_by_name
+from mipfs.run.outcome import SupportValue
 from mipfs.run.stored import as_stored
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def check_packed(keys: npt.NDArray[Any], width: int) -> None:
         raise ValueError("the supports are of another number of atoms")
 
 
-class Evaluated(dict[bytes, Value]):
+class EvaluatedSupports(dict[bytes, SupportValue]):
     """The supports that a run has evaluated, by their packed σ, and which of them belong to its list.
 
     Parameters
@@ -100,7 +100,7 @@ class Evaluated(dict[bytes, Value]):
         """The atoms that cost something, or that change what extra variables cost."""
         return np.packbits(costs_something(self.run.problem))
 
-    def add(self, key: bytes, value: Value) -> None:
+    def add(self, key: bytes, value: SupportValue) -> None:
         """Take note of a support; one that may be padded counts for the K best once `count` says so."""
         self[key] = value
         if not value.is_padded:
@@ -140,7 +140,7 @@ class Evaluated(dict[bytes, Value]):
         if np.isnan(kept["found_values"]).any():
             raise ValueError("a support has a value that is no number")
         for key, (objective, lower, padded, at) in zip(kept["found_keys"], kept["found_values"].tolist(), strict=True):
-            self[key.tobytes()] = Value(objective, lower, bool(padded), at)
+            self[key.tobytes()] = SupportValue(objective, lower, bool(padded), at)
         self._counted = kept["found_counted"].tolist()
 
     def limit(self, values: Sequence[float]) -> float:
@@ -193,7 +193,7 @@ class Evaluated(dict[bytes, Value]):
         self[key] = replace(one, stands_at=min(one.stands_at, level))
         return True
 
-    def listed(self) -> list[tuple[Mask, Value]]:
+    def listed(self) -> list[tuple[Mask, SupportValue]]:
         """The supports that are not proven above the limit, best first, without those that are another one's ties."""
         ranked = sorted(self.items(), key=lambda item: item[1].objective)
         limit = self.limit(())
@@ -204,7 +204,7 @@ class Evaluated(dict[bytes, Value]):
         bits = {key: np.unpackbits(np.frombuffer(key, dtype=np.uint8), count=count).astype(bool) for key in kept}
         return [(bits[key], one) for key, one in near.items() if key in kept][: self.run.options.pool_size]
 
-    def is_complete(self, listed: Sequence[tuple[Mask, Value]]) -> bool:
+    def is_complete(self, listed: Sequence[tuple[Mask, SupportValue]]) -> bool:
         """Whether no other support belongs to the list, and all that was evaluated beside it is proven to be none.
 
         The search is over, and closed no node below the list's limit.
@@ -212,7 +212,7 @@ class Evaluated(dict[bytes, Value]):
         limit = self.limit([one.objective for _, one in listed])
         return self.run.closed and limit <= self.limit(self._counted) and self._rules_out_others(listed, limit)
 
-    def _rules_out_others(self, listed: Sequence[tuple[Mask, Value]], limit: float) -> bool:
+    def _rules_out_others(self, listed: Sequence[tuple[Mask, SupportValue]], limit: float) -> bool:
         """Whether the supports that are not listed are proven to be worth the limit, or are ties of those that are.
 
         Numbers far apart may leave an SVM's two values apart by more than tells a support from the last one listed:
@@ -234,7 +234,7 @@ class Evaluated(dict[bytes, Value]):
         return True
 
 
-class Beside(Evaluated):
+class SideSupports(EvaluatedSupports):
     """The supports that a search beside a run has evaluated, which has seen those of the run, too.
 
     Parameters
@@ -243,14 +243,14 @@ class Beside(Evaluated):
     whole : Evaluated, of the run that it is beside
     """
 
-    def __init__(self, run: Run, whole: Evaluated) -> None:
+    def __init__(self, run: Run, whole: EvaluatedSupports) -> None:
         super().__init__(run)
         self._whole = whole
 
     def __contains__(self, key: object) -> bool:
         return super().__contains__(key) or key in self._whole
 
-    def __missing__(self, key: bytes) -> Value:
+    def __missing__(self, key: bytes) -> SupportValue:
         return self._whole[key]
 
     def forget(self) -> None:
@@ -259,7 +259,7 @@ class Beside(Evaluated):
         self._counted.clear()
 
 
-def _minimal(near: Mapping[bytes, Value], dear: Bytes) -> set[bytes]:
+def _minimal(near: Mapping[bytes, SupportValue], dear: Bytes) -> set[bytes]:
     """The keys of those that are no smaller one with features of weight 0 and of no cost; `dear` do cost something."""
     kept = {key for key, one in near.items() if not one.is_padded}
     rows = {key: np.frombuffer(key, dtype=np.uint8) for key in near}
@@ -297,7 +297,7 @@ def near_optimal(run: Run) -> Mapping[str, Any] | None:
     problem = run.problem
     names = run.problem.atoms.names
     ties = {np.packbits(sigma).tobytes(): count for sigma, _, count in found.supports}
-    listed = _ranked(run, (sigma for sigma, _, _ in found.supports))
+    listed = _rank_supports(run, (sigma for sigma, _, _ in found.supports))
     run.outcome.beside = [one.dual for one in listed]
     best = problem.reported(listed[0].stored.objective) if listed else math.nan
     supports = []
@@ -326,13 +326,13 @@ def near_optimal(run: Run) -> Mapping[str, Any] | None:
     }
 
 
-def _ranked(run: Run, supports: Iterable[Mask]) -> list[Shown]:
+def _rank_supports(run: Run, supports: Iterable[Mask]) -> list[ListedSupport]:
     """The supports that can be shown, best first as they are stored; the best of all becomes the incumbent.
 
     Storing may turn the order of two that are equal but for an ulp. Of equal ones the incumbent stays the first. Where
     rounding leaves the best one's value in doubt, nothing is said of how far the others lie above it.
     """
-    each = list(shown(run, supports))
+    each = list(show_supports(run, supports))
     if not each or run.incumbent is None:
         return []
     chosen, value = run.incumbent.selected, as_stored(run.problem, run.incumbent).objective

@@ -15,13 +15,13 @@ from mipfs.plumbing.arrays import Mask
 if TYPE_CHECKING:
     from mipfs.formulation.program import Formulation
     from mipfs.proof.cuts import CutPool, Dual
-    from mipfs.proof.evidence import Combined
+    from mipfs.proof.evidence import CombinedProof
     from mipfs.proof.proof import Proof
     from mipfs.selection.derived import ChvatalGomory
 
 
 @dataclass(frozen=True)
-class Value:
+class SupportValue:
     """What is known of a support.
 
     Attributes
@@ -38,10 +38,10 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Found:
+class NearOptimalList:
     """The list of a run: every support with what is known of it and its ties, and whether none is missing."""
 
-    supports: Sequence[tuple[Mask, Value, int | None]]
+    supports: Sequence[tuple[Mask, SupportValue, int | None]]
     complete: bool
 
 
@@ -71,13 +71,13 @@ class Outcome:
         Those that the proof is over, where there are too many atoms to hold; the others it rules out (`Proof.outside`).
     """
 
-    proof: Proof | Combined | None = None
+    proof: Proof | CombinedProof | None = None
     proof_kind: Literal["tree", "relaxation"] = "tree"
     proof_slack: float = 1e-11
     relaxed: Mapping[str, Any] | None = None
     mixed: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     validated: Mapping[str, Any] | None = None
-    found: Found | None = None
+    found: NearOptimalList | None = None
     derived: Sequence[ChvatalGomory] = ()
     beside: list[Dual] = field(default_factory=list)
     pool: CutPool | None = None

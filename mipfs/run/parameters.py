@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.data.bounds import written
+from mipfs.data.bounds import bounds_document
 from mipfs.data.classes import by_label
 from mipfs.data.constant import CONSTANT
 from mipfs.problem import Problem
@@ -35,7 +35,7 @@ def parameters(problem: Problem) -> Mapping[str, Any]:
         "beta": problem.beta,
         "k": problem.k,
         "regulariser": None if problem.regulariser.is_ridge or problem.weight_bounds else problem.regulariser.stated,
-        "weight_bounds": written(problem.weight_bounds or {}) or None,
+        "weight_bounds": bounds_document(problem.weight_bounds or {}) or None,
         "class_weight": by_label(problem.class_weights, problem.data.labels),
         "margin": None if problem.margin == "unit" else problem.margin,
         "penalty": dict(problem.data.penalty) or None,

@@ -12,7 +12,7 @@ from mipfs.problem import Problem
 from mipfs.run.run import Observer, Run
 
 
-class Part(Run):
+class PartialRun(Run):
     """The run over the atoms `held`, which stops when the whole one must.
 
     Parameters

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mipfs.atoms.implicit import some
+from mipfs.atoms.implicit import ensure_one
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.proof.cuts import Cut, decoded, dual_value_below
+from mipfs.proof.cuts import Cut, decode_dual, dual_value_below
 from mipfs.proof.evidence import empty_proof
 from mipfs.proof.proof import Proof
 from mipfs.proof.single import single, zero_cut
@@ -50,14 +50,14 @@ def prove_plain(run: Run, alpha: Array, lower: Callable[[Array, float], tuple[In
     if not np.isfinite(run.bound):
         return
     dual = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
-    exact = decoded(dual)
+    exact = decode_dual(dual)
     held = None
     ids, bound = lower(exact, dual_value_below(loss, exact, problem.c_i))
     bound = bound if exact.any() else 0.0
     del exact
     if not problem.atoms.is_held:
         chosen = ids[:0] if run.incumbent is None else run.incumbent.selected
-        held = run.outcome.held = some(np.union1d(ids, np.union1d(chosen, run.outcome.mixed)))
+        held = run.outcome.held = ensure_one(np.union1d(ids, np.union1d(chosen, run.outcome.mixed)))
     proof = empty_proof(problem, held=held)
     proof.close(proof.root, place := proof.duals.add(*dual))
     proof.bound = bound

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.atoms import merged
-from mipfs.losses.evaluated import Weights
-from mipfs.plumbing.arrays import Array, Integers, mask_of, scattered
+from mipfs.atoms import merge_columns
+from mipfs.losses.evaluated import CompensatedWeights
+from mipfs.plumbing.arrays import Array, Integers, mask_of, scatter
 from mipfs.problem import Problem
 from mipfs.result.prediction import weights_by_name
 from mipfs.run.listed import values_by_name
@@ -25,7 +25,7 @@ ROW_ALLOWANCE = 1e-7
 """How far σ may be moved so that it meets the rows: solvers meet them to 1e-9, and mixtures of their points."""
 
 
-def relaxed(
+def relaxed_entry(
     run: Run, sigma: Mapping[int, float], ids: Integers, w: Array, b: float, members: Members | None = None
 ) -> dict[str, Any] | None:
     """The entry "relaxed" of a result, and the run's upper side, which becomes the value that is shown; None for none.
@@ -44,7 +44,7 @@ def relaxed(
     part = np.array([min(1.0, sigma[int(g)]) for g in atoms])
     extra = None
     if members is None:
-        moved = _allowed(run, atoms, part)
+        moved = _move_to_rows(run, atoms, part)
         if moved is None:
             run.upper = np.inf
             return None
@@ -52,8 +52,8 @@ def relaxed(
     data = problem.data
     names = problem.atoms.names
     held = problem.atoms.columns(atoms)
-    columns = merged(held.ids, held.scale)[0]
-    given = dict(zip(*(part.tolist() for part in merged(ids, w)), strict=True))
+    columns = merge_columns(held.ids, held.scale)[0]
+    given = dict(zip(*(part.tolist() for part in merge_columns(ids, w)), strict=True))
     weights = np.array([given.get(j, 0.0) for j in columns.tolist()])  # what σ = 0 leaves no room for has none
     if problem.weight_rows:
         weights = _in_the_rows(problem, columns, weights, part)
@@ -62,7 +62,7 @@ def relaxed(
             return None
     rho = 1.0
     if problem.margin == "rho":  # of this very point: the value of another ρ is another one
-        rho = 0.5 / problem.value_at(atoms, columns, Weights.of(weights, b), part)[0]
+        rho = 0.5 / problem.value_at(atoms, columns, CompensatedWeights.of(weights, b), part)[0]
     on_users = rho * weights / data.scale[columns]
     intercept = on_users_scale(problem, columns, on_users, rho * b)
     at = on_the_data(problem, columns, on_users, intercept, rho)
@@ -90,7 +90,7 @@ def _in_the_rows(problem: Problem, columns: Integers, weights: Array, part: Arra
     return problem.ends.brought_in(columns, weights, (low, high))
 
 
-def _allowed(run: Run, atoms: Integers, part: Array) -> tuple[Integers, Array, dict[str, float] | None] | None:
+def _move_to_rows(run: Run, atoms: Integers, part: Array) -> tuple[Integers, Array, dict[str, float] | None] | None:
     """σ > 0 of atoms, moved so that it meets the rows, and values of the extra variables; None where that fails."""
     selection = run.problem.selection
     extra = run.problem.named_rows().extra
@@ -98,7 +98,7 @@ def _allowed(run: Run, atoms: Integers, part: Array) -> tuple[Integers, Array, d
         total = float(part.sum())
         M = selection.M
         return atoms, part * (1.0 if M is None else min(1.0, M / total)) if total > 0.0 else part, None
-    sigma = scattered(run.problem.atoms.count, atoms, part)
+    sigma = scatter(run.problem.atoms.count, atoms, part)
     found = run.oracle.nearby(sigma, ROW_ALLOWANCE)
     if found is None:
         return None

@@ -16,7 +16,7 @@ from mipfs.problem import Problem
 from mipfs.result.result import Result
 
 
-def restored(result: Result, problem: Problem) -> Result:
+def restore_unit(result: Result, problem: Problem) -> Result:
     """The result of a problem that `Problem.in_unit` made as one of the problem that it was made of."""
     e = problem.data.exponent
     if not e:

@@ -22,19 +22,19 @@ from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.blocks import inside
 from mipfs.plumbing.machine import at_work, one_blas_thread
 from mipfs.plumbing.memory import MemoryLimit
-from mipfs.plumbing.signals import Strike, handled, struck, tell, unraised
+from mipfs.plumbing.signals import InterruptHandler, handle_signals, silence_interrupts, struck, tell
 from mipfs.problem import Problem
 from mipfs.result.advice import LIMITS
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import Record, Status, StopReason
-from mipfs.run.claimed import Claimed
+from mipfs.run.claimed import ClaimedBound
 from mipfs.run.incumbent import Incumbent
 from mipfs.run.outcome import Outcome
 from mipfs.settings import DriverSettings
 
 if TYPE_CHECKING:
-    from mipfs.result.state import State
-    from mipfs.run.warm import Warm
+    from mipfs.result.state import RunState
+    from mipfs.run.warm import RunStart
 
 Observer = Callable[[Record], object]
 Made = Callable[[], dict[str, npt.NDArray[Any]]] | None
@@ -65,7 +65,7 @@ def settings_of(options: Any, given: DriverSettings | None = None) -> DriverSett
 
 
 @dataclass(frozen=True, eq=False)
-class Rest:
+class RunSnapshot:
     """Where a run last stood between two steps: what its state is made of, whatever the next step has begun.
 
     Attributes
@@ -143,14 +143,14 @@ class Run:
         self.failed = False
         self.early: StopReason | None = None
         self.outcome = Outcome()
-        self._claimed = Claimed.of(problem, self.outcome.proof_slack)  # a pass over the samples: once
+        self._claimed = ClaimedBound.of(problem, self.outcome.proof_slack)  # a pass over the samples: once
         self.sharpness = 1.0
-        self.resume: State | None = None
-        self.warm: Warm | None = None
+        self.resume: RunState | None = None
+        self.warm: RunStart | None = None
         self.before = 0.0
         self.spare: Incumbent | None = None
         self.is_kept = False
-        self.resting: Rest | None = None
+        self.resting: RunSnapshot | None = None
         self.is_exact = True
         self._next_copy = -math.inf
         self.fruitless = 0
@@ -185,7 +185,7 @@ class Run:
     def rest(self, made: Callable[[], dict[str, npt.NDArray[Any]]]) -> None:
         """Take note of where the run stands, between two steps."""
         now = self.bound, self.upper, self.iteration, self.incumbent, dict(self.counters)
-        self.resting = Rest(made, *now, len(self.trace), self.seconds)
+        self.resting = RunSnapshot(made, *now, len(self.trace), self.seconds)
 
     def rest_copied(self, saved: Callable[[], dict[str, npt.NDArray[Any]]], *, is_first: bool = False) -> None:
         """Take note of where the run stands, of values that later steps change: they are copied.
@@ -232,7 +232,7 @@ class Run:
         return math.inf if self.incumbent is None else self.incumbent.objective
 
     @property
-    def claimed(self) -> Claimed:
+    def claimed(self) -> ClaimedBound:
         """What the certificate claims for a bound: status, records and the result are about that."""
         if self._claimed.relative != self.outcome.proof_slack:
             self._claimed = replace(self._claimed, relative=self.outcome.proof_slack)
@@ -415,7 +415,7 @@ def interruptible(run: Run) -> Iterator[None]:
     one thread meanwhile: the subproblems are small, and a second one costs more than it brings. Of long data what this
     thread does, such as a root, is shared by as many threads as the run may have, in blocks (`mipfs.plumbing.blocks`).
     """
-    strike, first = Strike(), time.monotonic() if run.interrupted or run.asked else None
+    strike, first = InterruptHandler(), time.monotonic() if run.interrupted or run.asked else None
 
     def ask(number: int, frame: FrameType | None) -> None:
         nonlocal first
@@ -428,5 +428,5 @@ def interruptible(run: Run) -> Iterator[None]:
         run.interrupted = run.interrupted or bool(run.trace)
 
     threads = at_work(getattr(run.options, "threads", None))
-    with unraised(), struck(strike), handled(ask), one_blas_thread(), inside(lambda: threads):
+    with silence_interrupts(), struck(strike), handle_signals(ask), one_blas_thread(), inside(lambda: threads):
         yield

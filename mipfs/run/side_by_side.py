@@ -25,7 +25,7 @@ from typing import Any, Generic, TypeVar, cast
 from mipfs.branching import RULES
 from mipfs.errors import UsageError
 from mipfs.losses import LOSSES
-from mipfs.plumbing.declared import Count, checked
+from mipfs.plumbing.declared import Count, check_value
 from mipfs.plumbing.machine import begin_lightly, cores, safe_path, sharing
 from mipfs.plumbing.signals import heard
 from mipfs.regularisers import REGULARISERS
@@ -42,7 +42,7 @@ Work = Callable[[Any, Any], T]
 """A function of a module: of what all tasks share, and of one task."""
 
 
-class Died(UsageError):
+class LostFit(UsageError):
     """The process of a fit ended before the fit did, also when it had nothing else to do."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Died(UsageError):
 
 def jobs_of(asked: int | None, count: int) -> int:
     """How many of `count` fits run at a time: as many as there are cores for them, or as many as are asked for."""
-    return max(1, min(cores() if asked is None else checked("jobs", asked, Count), count))
+    return max(1, min(cores() if asked is None else check_value("jobs", asked, Count), count))
 
 
 def limits_of(options: Mapping[str, Any], jobs: int) -> dict[str, Any]:
@@ -63,15 +63,15 @@ def limits_of(options: Mapping[str, Any], jobs: int) -> dict[str, Any]:
 
 
 def in_order(work: Work[T], given: Any, tasks: Sequence[Any], jobs: int | None = None) -> Generator[T, None, None]:
-    """What `outcomes` gives, in the order of the tasks; raises `Died` where a process did."""
-    kept: dict[int, T | Died] = {}
+    """What `outcomes` gives, in the order of the tasks; raises `LostFit` where a process did."""
+    kept: dict[int, T | LostFit] = {}
     at = 0
     with closing(outcomes(work, given, tasks, jobs)) as found:
         for k, value in found:
             kept[k] = value
             while at in kept:
                 first = kept.pop(at)
-                if isinstance(first, Died):
+                if isinstance(first, LostFit):
                     raise first
                 yield first
                 at += 1
@@ -85,7 +85,7 @@ def outcomes(
     *,
     here: bool = True,
     more: Callable[[], bool] = lambda: True,
-) -> Generator[tuple[int, T | Died], None, None]:
+) -> Generator[tuple[int, T | LostFit], None, None]:
     """Do tasks side by side; the number of each and what it gave, as they come, or that its process died.
 
     Whoever closes the generator before its end, as Ctrl-C does, ends what is at work elsewhere.
@@ -112,7 +112,7 @@ def outcomes(
         for k, task in enumerate(tasks):
             if not more():
                 return
-            yield from _told(k, *_done(work, given, task))
+            yield from _hand_on(k, *_do_here(work, given, task))
         return
     waiting = deque(enumerate(tasks))
     with tempfile.TemporaryDirectory(prefix="mipfs-fits-") as folder, closing(_Others(folder, work, given)) as others:
@@ -123,8 +123,8 @@ def outcomes(
             except IndexError:  # another process was faster
                 break
             with sharing(count):
-                done = _done(work, given, task)
-            yield from _told(k, *done)
+                done = _do_here(work, given, task)
+            yield from _hand_on(k, *done)
             yield from others.found()
         while others.are_at_work:
             if waiting and not more():
@@ -133,23 +133,23 @@ def outcomes(
         yield from others.found()
         while waiting and more():  # what cannot travel
             k, task = waiting.popleft()
-            yield from _told(k, *_done(work, given, task))
+            yield from _hand_on(k, *_do_here(work, given, task))
 
 
-def _done(work: Work[T], given: Any, task: Any) -> tuple[T, bool]:
+def _do_here(work: Work[T], given: Any, task: Any) -> tuple[T, bool]:
     """What a task gave in this process, and whether a signal came meanwhile, maybe at the very end of a run."""
     with heard() as strike:
         return work(given, task), strike.has_been
 
 
-def _told(k: int, value: T, is_last: bool) -> Generator[tuple[int, T | Died], None, None]:
+def _hand_on(k: int, value: T, is_last: bool) -> Generator[tuple[int, T | LostFit], None, None]:
     """Hand on what a task gave; raises `KeyboardInterrupt` after the last."""
     yield k, value
     if is_last:
         raise KeyboardInterrupt
 
 
-Told = tuple[T | Died, Sequence[Warning]]
+Told = tuple[T | LostFit, Sequence[Warning]]
 """What a task gave, and what it warned of."""
 
 
@@ -183,7 +183,7 @@ class _Others(Generic[T]):
         """Whether something may still come."""
         return self._thread is not None and self._thread.is_alive()
 
-    def found(self, seconds: float = 0.0) -> Iterator[tuple[int, T | Died]]:
+    def found(self, seconds: float = 0.0) -> Iterator[tuple[int, T | LostFit]]:
         """What came, and what it warned of; an error among it is raised. Some seconds are waited for the first."""
         with suppress(queue.Empty):
             while True:
@@ -232,7 +232,7 @@ class _Others(Generic[T]):
                         while waiting and len(out) < self._count:
                             with suppress(IndexError):
                                 k, task = waiting.popleft()
-                                out[pool.submit(_one, asked, task)] = k, task
+                                out[pool.submit(_do_task, asked, task)] = k, task
                         done, _ = wait(out, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
                         for future in done:
                             found = future.result()
@@ -249,7 +249,7 @@ class _Others(Generic[T]):
         if self._over.is_set():
             return
         with _pool(1, self._over) as pool:
-            future = pool.submit(_one, asked, task)
+            future = pool.submit(_do_task, asked, task)
             while not self._over.is_set():
                 if wait([future], timeout=POLL_SECONDS).done:
                     break
@@ -258,7 +258,7 @@ class _Others(Generic[T]):
             try:
                 self._found.put((k, future.result()))
             except TerminatedWorkerError:
-                self._found.put((k, (Died(), ())))
+                self._found.put((k, (LostFit(), ())))
 
 
 @contextmanager
@@ -275,7 +275,7 @@ def _pool(count: int, over: threading.Event) -> Iterator[Any]:
 
 
 @lru_cache(maxsize=1)
-def _loaded(file: str) -> tuple[Work[Any], Any]:
+def _load_shared(file: str) -> tuple[Work[Any], Any]:
     """What the tasks of this process share."""
     with open(file, "rb") as stream:
         work, given, registered = pickle.load(stream)
@@ -284,9 +284,9 @@ def _loaded(file: str) -> tuple[Work[Any], Any]:
     return work, given
 
 
-def _one(asked: _Asked, task: Any) -> tuple[Any, list[Warning]]:
+def _do_task(asked: _Asked, task: Any) -> tuple[Any, list[Warning]]:
     """What a process does: a task, and what it warns of."""
-    work, given = _loaded(asked.file)
+    work, given = _load_shared(asked.file)
     with sharing(asked.count), warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         value = work(given, task)

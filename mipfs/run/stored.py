@@ -18,10 +18,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from mipfs.atoms import merged
-from mipfs.data.bounds import clipped
-from mipfs.losses.evaluated import Weights
-from mipfs.plumbing.arrays import Array, Integers, changed, mask_of
+from mipfs.atoms import merge_columns
+from mipfs.data.bounds import clip_weights
+from mipfs.losses.evaluated import CompensatedWeights
+from mipfs.plumbing.arrays import Array, Integers, mask_of, replace_at
 from mipfs.problem import Problem
 from mipfs.result.prediction import weights_by_name
 from mipfs.run.incumbent import Incumbent
@@ -59,7 +59,7 @@ class StoredClassifier:
     weightless: tuple[str, ...] | None = None
 
 
-def stored(run: Run) -> StoredClassifier:
+def store_classifier(run: Run) -> StoredClassifier:
     """The incumbent as it is stored; its objective becomes what that is worth."""
     if run.incumbent is None:
         return StoredClassifier()
@@ -84,7 +84,7 @@ def _without_weightless(run: Run, incumbent: Incumbent, found: StoredClassifier)
         for g in sorted(incumbent.selected.tolist(), key=lambda g: atoms.names[g])
         if all(names[j] in idle for j in atoms.columns(np.array([g])).ids)
     ]
-    gone = _spared(run, incumbent.selected, free)
+    gone = _find_spared(run, incumbent.selected, free)
     for some in [gone, *([g] for g in gone)] if gone else []:
         rest = np.setdiff1d(incumbent.selected, some)
         if not run.oracle.surely_contains(mask_of(atoms.count, rest)):
@@ -102,7 +102,7 @@ def _without_weightless(run: Run, incumbent: Incumbent, found: StoredClassifier)
     return incumbent, found
 
 
-def _spared(run: Run, selected: Integers, free: list[int]) -> list[int]:
+def _find_spared(run: Run, selected: Integers, free: list[int]) -> list[int]:
     """Which of some atoms S does without: all of them where it may, else one after the other."""
     sigma = mask_of(run.problem.atoms.count, selected)
     sigma[free] = False
@@ -121,7 +121,7 @@ def _spared(run: Run, selected: Integers, free: list[int]) -> list[int]:
 
 def _weights_of(problem: Problem, incumbent: Incumbent, rest: Integers) -> Array:
     """The weights of the columns of some of the atoms; of a column that several have, at the first of these."""
-    ids, w = merged(problem.atoms.columns(incumbent.selected).ids, incumbent.w)
+    ids, w = merge_columns(problem.atoms.columns(incumbent.selected).ids, incumbent.w)
     places = problem.atoms.columns(rest).ids
     found = np.zeros(places.size)
     own, first = np.unique(places, return_index=True)
@@ -136,11 +136,11 @@ def as_stored(problem: Problem, found: Incumbent) -> StoredClassifier:
     σ stays here: a feature of weight 0 is selected as before, so what is in S remains in it.
     """
     data = problem.data
-    ids, w = merged(problem.atoms.columns(found.selected).ids, found.w)
-    objective, weights, intercept = _lengthened(problem, found, ids, w)
+    ids, w = merge_columns(problem.atoms.columns(found.selected).ids, found.w)
+    objective, weights, intercept = _lengthen_weights(problem, found, ids, w)
     idle = _idle(problem, ids, w)
     while idle.size:
-        without = _lengthened(problem, found, ids, changed(w, idle, 0.0))
+        without = _lengthen_weights(problem, found, ids, replace_at(w, idle, 0.0))
         if without[0] <= objective:
             objective, weights, intercept = without
             break
@@ -157,7 +157,7 @@ def _idle(problem: Problem, ids: Integers, w: Array) -> Integers:
     return small[np.argsort(share[small], kind="stable")]
 
 
-def _lengthened(problem: Problem, found: Incumbent, ids: Integers, w: Array) -> tuple[float, Array, float]:
+def _lengthen_weights(problem: Problem, found: Incumbent, ids: Integers, w: Array) -> tuple[float, Array, float]:
     """Objective, weights and intercept, on the user's scale, of weights that are as long as it pays."""
     data = problem.data
     # the ρ-form's solution is ρ times the unit margin's, ρ = 1/(2v)
@@ -166,7 +166,7 @@ def _lengthened(problem: Problem, found: Incumbent, ids: Integers, w: Array) -> 
     best = (np.inf if problem.weight_rows else found.objective, w, found.b)
     names = [data.feature_names[j] for j in ids] if problem.weight_bounds else ()
     for factor in (1.0, *LENGTHENINGS):
-        weights = clipped(names, rho * factor * w / data.scale[ids], problem.weight_bounds or {})
+        weights = clip_weights(names, rho * factor * w / data.scale[ids], problem.weight_bounds or {})
         intercept = on_users_scale(problem, ids, weights, rho * factor * found.b)
         at = on_the_data(problem, ids, weights, intercept, rho)
         if problem.weight_rows and not problem.ends.hold(ids, weights):
@@ -181,7 +181,7 @@ def _lengthened(problem: Problem, found: Incumbent, ids: Integers, w: Array) -> 
     return best
 
 
-def _moved(problem: Problem, ids: Integers, weights: Array) -> Fraction:
+def _sum_shifts(problem: Problem, ids: Integers, weights: Array) -> Fraction:
     """Σ w_j shift_j, exactly."""
     terms = zip(weights.tolist(), problem.data.shift[ids].tolist(), strict=True)
     return sum((Fraction(w) * Fraction(shift) for w, shift in terms if shift), Fraction(0))
@@ -189,7 +189,7 @@ def _moved(problem: Problem, ids: Integers, weights: Array) -> Fraction:
 
 def on_users_scale(problem: Problem, ids: Integers, weights: Array, b: float) -> float:
     """The intercept on the user's scale of b on the scaled data, with weights on the user's scale."""
-    return float(Fraction(b) + _of_constant(problem, ids, weights) - _moved(problem, ids, weights))
+    return float(Fraction(b) + _of_constant(problem, ids, weights) - _sum_shifts(problem, ids, weights))
 
 
 def _of_constant(problem: Problem, ids: Integers, weights: Array) -> Fraction:
@@ -206,15 +206,15 @@ def _is_apart(weights: Array, scale: Array) -> bool:
     return bool(np.all(fits & ((weights == 0.0) | (size > LEAST_EXACT))))
 
 
-def on_the_data(problem: Problem, ids: Integers, weights: Array, intercept: float, rho: float) -> Weights:
+def on_the_data(problem: Problem, ids: Integers, weights: Array, intercept: float, rho: float) -> CompensatedWeights:
     """Weights and intercept on the user's scale, of a margin ρ, on the scaled data and of margin 1."""
     unit = Fraction(rho)
     scale = problem.data.scale[ids]
-    b = (Fraction(intercept) + _moved(problem, ids, weights)) / unit if problem.bias else Fraction(0)
+    b = (Fraction(intercept) + _sum_shifts(problem, ids, weights)) / unit if problem.bias else Fraction(0)
     constant = problem.data.constant
     if rho == 1.0 and not constant and _is_apart(weights, scale):
-        return Weights.products(weights, scale, b)
+        return CompensatedWeights.products(weights, scale, b)
     w = [Fraction(w) * Fraction(s) / unit for w, s in zip(weights.tolist(), scale.tolist(), strict=True)]
     for place in np.flatnonzero(ids == problem.data.n_features - 1) if constant else ():  # stored as an intercept
-        w[place] = (Fraction(intercept) + _moved(problem, ids, weights)) / Fraction(constant)
-    return Weights.exactly(w, b)
+        w[place] = (Fraction(intercept) + _sum_shifts(problem, ids, weights)) / Fraction(constant)
+    return CompensatedWeights.exactly(w, b)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mipfs.inner.subproblem import Solved
+from mipfs.inner.subproblem import SolvedSubproblem
 from mipfs.kernels.bound import gains
-from mipfs.plumbing.arrays import Array, Integers, Mask, changed
+from mipfs.plumbing.arrays import Array, Integers, Mask, replace_at
 from mipfs.proof.cuts import Cut, CutPool
 from mipfs.settings import SwapSettings
 
@@ -94,7 +94,7 @@ class Swaps:
         yield  # whatever was in hand already, a restart ends
         return True
 
-    def _solve(self, sigma: Mask) -> Solved:
+    def _solve(self, sigma: Mask) -> SolvedSubproblem:
         """The SVM at a selection; its classifier is offered if that is in S."""
         supports = self.supports
         solved = supports.subproblem.solve(sigma.astype(float), supports.tol)
@@ -135,19 +135,19 @@ class Swaps:
         value, sizes = self._begun_at(sigma, is_kept=width == self.settings.many)
         yield
         if self._has_place(sigma):
-            sigma, value = yield from self._added(sigma, sigma, value, width)
+            sigma, value = yield from self._add_features(sigma, sigma, value, width)
         order = deque(self._leaving(sigma, sizes))
         failed = 0
         while failed < len(order) and not supports.run.must_stop:
             i = order.popleft()
-            without = changed(sigma, i, False)
+            without = replace_at(sigma, i, False)
             yield from self._cut(without)
             if supports.was_seen(without) and self._value(without) < value:
                 sigma = without
                 value = self._value(without)
                 failed = 0
                 continue
-            swapped, value = yield from self._added(without, sigma, value, width)
+            swapped, value = yield from self._add_features(without, sigma, value, width)
             entered = np.flatnonzero(swapped & ~sigma)
             failed = 0 if entered.size else failed + 1
             order.append(int(entered[0]) if entered.size else i)
@@ -170,15 +170,15 @@ class Swaps:
             self._begun_at(sigma, is_kept=True)
             yield
         if first == 0 and self._has_place(sigma):
-            _, reached = yield from self._added(sigma, sigma, value, width)
+            _, reached = yield from self._add_features(sigma, sigma, value, width)
         for i in self._leaving(sigma, sizes)[first::parts]:
             if reached < value or supports.run.must_stop:
                 return
-            without = changed(sigma, i, False)
+            without = replace_at(sigma, i, False)
             yield from self._cut(without)
             if supports.was_seen(without) and self._value(without) < value:
                 return
-            _, reached = yield from self._added(without, sigma, value, width)
+            _, reached = yield from self._add_features(without, sigma, value, width)
 
     def _begun_at(self, sigma: Mask, is_kept: bool) -> tuple[float, Array]:
         """The objective of a selection, and the sizes of its weights; its cut is kept if the pool is to have it."""
@@ -200,7 +200,9 @@ class Swaps:
         found: list[int] = inside[np.argsort(sizes[inside], kind="stable")[: self.settings.leaving]].tolist()
         return found
 
-    def _added(self, base: Mask, sigma: Mask, value: float, width: int) -> Generator[None, None, tuple[Mask, float]]:
+    def _add_features(
+        self, base: Mask, sigma: Mask, value: float, width: int
+    ) -> Generator[None, None, tuple[Mask, float]]:
         """`sigma` and its value, or the best of some features added to `base`, by the scores there."""
         supports = self.supports
         barred = base | sigma
@@ -211,7 +213,7 @@ class Swaps:
         for j in self._largest(gains, barred, width):
             if floor - gains[j] >= value or supports.run.must_stop:
                 break
-            added = changed(base, j, True)
+            added = replace_at(base, j, True)
             if not supports.was_seen(added):
                 if self._bound(added) >= value or not supports.run.oracle.surely_contains(added):
                     continue
@@ -230,7 +232,7 @@ class Swaps:
         most = max(1, min(self.settings.shaken, inside.size // 2))
         out = random.choice(inside, random.integers(min(2, most), most + 1), replace=False)
         barred = sigma.copy()
-        sigma = changed(sigma, out, False)
+        sigma = replace_at(sigma, out, False)
         for _ in out:
             gains = (yield from self._cut(sigma))[1]
             best = self._largest(gains, barred | sigma, self.settings.drawn_from)

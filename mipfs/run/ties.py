@@ -16,23 +16,25 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.kernels.bound import gains
-from mipfs.plumbing.arrays import Mask, changed
+from mipfs.plumbing.arrays import Mask, replace_at
 from mipfs.run.near_optimal import SEARCH_ALLOWANCE, costs_something
-from mipfs.run.outcome import Found, Value
+from mipfs.run.outcome import NearOptimalList, SupportValue
 from mipfs.settings import ListSettings
 
 if TYPE_CHECKING:
     from mipfs.run.heuristics import Supports
 
 
-def near_optimal_list(supports: Supports) -> Found | None:
+def near_optimal_list(supports: Supports) -> NearOptimalList | None:
     """The list of near-optimal supports as the run leaves it, its incumbent first; None when none was asked for."""
     run = supports.run
     if not run.wants_all or run.incumbent is None:
-        return None if not run.wants_all else Found([], False)
+        return None if not run.wants_all else NearOptimalList([], False)
     listed, complete = supports.listed()
     ties = Ties(supports) if complete else None
-    return Found([(sigma, one, None if ties is None else ties.of(sigma, one)) for sigma, one in listed], complete)
+    return NearOptimalList(
+        [(sigma, one, None if ties is None else ties.of(sigma, one)) for sigma, one in listed], complete
+    )
 
 
 class Ties:
@@ -50,7 +52,7 @@ class Ties:
         self._left = max(self.settings.counting, supports.subproblem.count)
         self._high = self.problem.selection.sigma_bounds()[1] > 0.5
 
-    def of(self, support: Mask, value: Value) -> int | None:
+    def of(self, support: Mask, value: SupportValue) -> int | None:
         """How many other supports of S contain this one and are worth as much.
 
         Returns
@@ -83,7 +85,7 @@ class Ties:
         self._left -= 1
         return np.asarray(gains(supports.subproblem.solve(support.astype(float), supports.tol).cut.slopes, 0.0))
 
-    def _is_worth_as_much(self, support: Mask, more: list[int], value: Value) -> bool | None:
+    def _is_worth_as_much(self, support: Mask, more: list[int], value: SupportValue) -> bool | None:
         """Whether the support with more atoms is; None where that cannot be told. It need not be one of S."""
         wide = support.copy()
         supports = self.supports
@@ -112,6 +114,6 @@ class Ties:
             return None
         count = 0
         for chosen in itertools.chain.from_iterable(itertools.combinations(ids.tolist(), size) for size in sizes):
-            sigma = changed(support, [*chosen], True)
+            sigma = replace_at(support, [*chosen], True)
             count += self.supports.run.oracle.contains(sigma)
         return count

@@ -22,21 +22,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.data.over_weights import written as written_rows
+from mipfs.data.over_weights import rows_document as written_rows
 from mipfs.data.rules import EXACT_RULES
 from mipfs.errors import DataError, MipfsError, UsageError
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.typed_json import plain
 from mipfs.problem import Problem
-from mipfs.proof.cuts import CutPool, cut_of_dual, decoded, dual_top, feasible_dual
+from mipfs.proof.cuts import CutPool, cut_of_dual, decode_dual, dual_top, feasible_dual
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import SCREENED, Proof
 from mipfs.proof.saved import multipliers_of, restored_duals
 from mipfs.readers.arrays import load_arrays
 from mipfs.readers.duals import WIDEST
 from mipfs.result.result import Result, Status
-from mipfs.result.sidecar import held, stated
+from mipfs.result.sidecar import held_sidecar, state_rows
 from mipfs.run.carry import carry, support, taken_over
 from mipfs.run.parameters import parameters
 
@@ -73,7 +73,7 @@ class OldTree:
     is_alike: bool
 
 
-class Warm:
+class RunStart:
     """What a run begins with.
 
     Parameters
@@ -134,7 +134,7 @@ class Warm:
         if self.tree is None or not len(self.tree.duals):
             return None
         self.cuts = 1
-        return decoded(self.tree.duals.get(0))
+        return decode_dual(self.tree.duals.get(0))
 
     def _some(self, most: int) -> CutPool:
         pool = CutPool(self.problem)
@@ -182,7 +182,7 @@ def why_cold(result: Result, problem: Problem) -> str:
     return "" if _text(described) == _text(result.atoms) else "the atoms are others"
 
 
-def warm_of(result: Result, problem: Problem, solved: Problem) -> Warm:
+def warm_of(result: Result, problem: Problem, solved: Problem) -> RunStart:
     """What a result leaves to a problem.
 
     Parameters
@@ -206,14 +206,14 @@ def warm_of(result: Result, problem: Problem, solved: Problem) -> Warm:
         raise UsageError(
             f"warm: the certificate of the result does not hold together ({said}); leave warm out"
         ) from None
-    return Warm(solved, result, _changed(result, problem), tree)
+    return RunStart(solved, result, _list_changes(result, problem), tree)
 
 
-def _changed(result: Result, problem: Problem) -> list[str]:
+def _list_changes(result: Result, problem: Problem) -> list[str]:
     """What was edited, by name."""
     now = plain(dict(parameters(problem)))
     found = [name for name in EDITED if _text(result.params.get(name)) != _text(now.get(name))]
-    rows = stated(problem.named_rows(), problem.atoms.names)
+    rows = state_rows(problem.named_rows(), problem.atoms.names)
     before = [{**row, "origin": ""} for row in result.rows]
     if _text(before) != _text([{**row, "origin": ""} for row in rows["rows"]]):
         found.append("rows")
@@ -234,7 +234,7 @@ def _tree_of(result: Result, problem: Problem) -> OldTree | None:
     """The tree of a result, with dual vectors that are feasible in the problem; None where it has none of that kind."""
     if problem.is_joint or result.status is Status.INFEASIBLE:
         return None
-    proof = result.claim.proof if result.claim is not None else _stored(result, problem)
+    proof = result.claim.proof if result.claim is not None else _read_proof(result, problem)
     if proof is None or not isinstance(proof.duals, DualStore) or proof.n_features != problem.atoms.count:
         return None
     ratio = problem.C / float(result.params["C"])
@@ -249,14 +249,14 @@ def _tree_of(result: Result, problem: Problem) -> OldTree | None:
     duals = _feasible(proof.duals, needed, problem, ratio, result.claim is not None)
     none = len(multipliers) - 1
     multiplier = np.where((multiplier >= 0) & (multiplier < none), multiplier, none)
-    dual = proof.numbered(needed).astype(np.int64)
+    dual = proof.number_duals(needed).astype(np.int64)
     is_alike = ratio == 1.0 and result.params.get("M") == parameters(problem)["M"]
     return OldTree(feature, children, np.maximum(dual, -1), multiplier, multipliers, duals, is_alike)
 
 
-def _stored(result: Result, problem: Problem) -> Proof | None:
+def _read_proof(result: Result, problem: Problem) -> Proof | None:
     """The proof that stands in the file beside a result that was loaded; None where there is none."""
-    content = held(result)
+    content = held_sidecar(result)
     if content is None:
         return None
     arrays = load_arrays(result.path or Path("certificate"), content)
@@ -324,7 +324,7 @@ def _feasible(duals: DualStore, ids: Integers, problem: Problem, ratio: float, i
         whole, q = duals.get(d)
         if not 0 <= int(whole.min(initial=0)) <= int(whole.max(initial=0)) <= WIDEST:
             raise ValueError("a dual vector has numbers that none has")
-        alpha = decoded((whole, q))
+        alpha = decode_dual((whole, q))
         if shrinks:
             whole, q = feasible_dual(problem, ratio * alpha)
         elif np.any(alpha[:n] > top) or (problem.bias and _sum(y * whole[:n]) != 0):

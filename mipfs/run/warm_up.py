@@ -24,14 +24,14 @@ from scipy import sparse
 
 from mipfs.compiled.cache import is_kept
 from mipfs.data.block import Block
-from mipfs.data.blocked import Blocked, Csc, held
+from mipfs.data.blocked import Blocked, Csc, split_in_memory
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import equal_rows
 from mipfs.errors import NumericalError, UsageError
 from mipfs.inner.designs import meet_long
 from mipfs.plumbing.cluster import Cluster, check_client
 from mipfs.plumbing.locks import ProcessLock
-from mipfs.plumbing.signals import handled, tell
+from mipfs.plumbing.signals import handle_signals, tell
 from mipfs.problem import Problem
 from mipfs.proof.evidence import empty_proof, no_dual
 from mipfs.regularisers.base import Regulariser
@@ -53,7 +53,7 @@ NOISE = 4.0
 
 
 @dataclass(frozen=True)
-class Kind:
+class KernelKind:
     """What the types that a run hands to its kernels depend on."""
 
     driver: ModuleType
@@ -72,7 +72,7 @@ class Kind:
     regulariser: Regulariser = dataclasses.field(compare=False)
 
 
-def prepare(driver: ModuleType, problem: Problem, options: Any) -> Asked:
+def prepare(driver: ModuleType, problem: Problem, options: Any) -> StopRequest:
     """Compile what a run of the driver will call, unless this process has done that for the kind of problem.
 
     Parameters
@@ -89,7 +89,7 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> Asked:
     """
     block = problem.data.block()
     names = ("loss", "bias", "margin", "measure", "beta")
-    kind = Kind(
+    kind = KernelKind(
         driver,
         tuple((name, getattr(options, name)) for name in driver.CAPABILITY.kernel_options if hasattr(options, name)),
         tuple((name, getattr(problem, name)) for name in names),
@@ -104,10 +104,10 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> Asked:
         problem.regulariser,
     )
     client = getattr(options, "client", None)
-    asked = Asked()
+    asked = StopRequest()
     if kind in _compiled and client is None:
         return asked
-    with _counted(), announced() as announcer, handled(asked):
+    with _count_preparing(), announce() as announcer, handle_signals(asked):
         if kind not in _compiled:
             _compile_beside(kind, asked, announcer)
             if not asked.came:
@@ -126,7 +126,7 @@ _counting = ProcessLock()
 
 
 @contextmanager
-def _counted() -> Iterator[None]:
+def _count_preparing() -> Iterator[None]:
     """A block in which this process prepares."""
     global _preparing
     with _counting:
@@ -146,7 +146,7 @@ def is_at_work() -> bool:
 class _Elsewhere:
     """The workers of a cluster, which prepare for the same meanwhile."""
 
-    def __init__(self, client: Any, kind: Kind) -> None:
+    def __init__(self, client: Any, kind: KernelKind) -> None:
         check_client(client)
         self._cluster = Cluster(client, "this process works alone")
         self._futures = {
@@ -160,11 +160,11 @@ class _Elsewhere:
         return any(future.status == "pending" and worker in threads for worker, future in self._futures.items())
 
 
-def _there(kind: Kind) -> None:
+def _there(kind: KernelKind) -> None:
     """What a worker does, which runs threads: nobody asks it to stop."""
     with ONE_AT_A_TIME:
         if kind not in _compiled:
-            _compile(kind, Asked())
+            _compile(kind, StopRequest())
             _compiled.add(kind)
 
 
@@ -182,7 +182,7 @@ def _layout(block: Block) -> tuple[str, str, bool]:
     return "dense F" if X.flags.f_contiguous else "dense C", "", bool(X.flags.writeable)
 
 
-class Asked:
+class StopRequest:
     """A handler that lets the tiny run stop: an exception in the middle of numba's work would break what it holds.
 
     Attributes
@@ -203,7 +203,7 @@ class Asked:
 
 
 @contextmanager
-def announced() -> Iterator[_Announcer]:
+def announce() -> Iterator[_Announcer]:
     """Say once, at level INFO of the logger "mipfs", that kernels are being compiled, if any are.
 
     The log record carries the `Progress` of it, as ``progress``, for who shows more than a line.
@@ -235,10 +235,10 @@ class _Announcer(event.Listener):
         self.progress.functions += 1
 
 
-_compiled: set[Kind] = set()
+_compiled: set[KernelKind] = set()
 
 
-def _compile_beside(kind: Kind, asked: Asked, announcer: _Announcer) -> None:
+def _compile_beside(kind: KernelKind, asked: StopRequest, announcer: _Announcer) -> None:
     """Where large kernels of a driver are not kept: compile these, and all else that a run calls, beside."""
     names_some = hasattr(kind.driver, "kernels") or hasattr(kind.driver, "large")
     if not names_some or not sys.executable or is_beside():
@@ -256,12 +256,12 @@ def _compile_beside(kind: Kind, asked: Asked, announcer: _Announcer) -> None:
         compile_beside([*lists, [job]], lambda: asked.came, announcer.progress)
 
 
-def compile_all(driver: str, kind: Kind) -> None:
+def compile_all(driver: str, kind: KernelKind) -> None:
     """Compile all that runs of a kind call."""
-    _compile(dataclasses.replace(kind, driver=import_module(driver)), Asked())
+    _compile(dataclasses.replace(kind, driver=import_module(driver)), StopRequest())
 
 
-def _compile(kind: Kind, asked: Asked) -> None:
+def _compile(kind: KernelKind, asked: StopRequest) -> None:
     for share in (0.2, 0.9) if "sparse" in kind.storage else (1.0,):
         if asked.came:
             return
@@ -281,7 +281,7 @@ def _compile(kind: Kind, asked: Asked) -> None:
             _try_out(kind, asked, problem)
 
 
-def _try_out(kind: Kind, asked: Asked, problem: Problem) -> None:
+def _try_out(kind: KernelKind, asked: StopRequest, problem: Problem) -> None:
     """Solve a tiny problem."""
     limit = FEW if any(value in kind.driver.CAPABILITY.slow_values for _, value in kind.options) else LIMIT
     given = dict(kind.options) | ({} if kind.relax is None else {"relax": kind.relax})
@@ -292,7 +292,7 @@ def _try_out(kind: Kind, asked: Asked, problem: Problem) -> None:
             pass
 
 
-def tiny(kind: Kind, share: float) -> Problem:
+def tiny(kind: KernelKind, share: float) -> Problem:
     """A small problem of the kind; `share` of the entries of its first columns is not zero."""
     rng = np.random.default_rng(0)
     n, p = (26, 24) if "sparse" in kind.storage else (16, 5)  # none of few features of many
@@ -304,15 +304,15 @@ def tiny(kind: Kind, share: float) -> Problem:
         X[:, 3:] *= rng.random((n, p - 3)) < 0.1
     stored: Any = sparse.csc_array(X) if "sparse" in kind.storage else X
     if kind.storage.startswith("blocked"):
-        blocks = held(stored.astype(kind.index), 8)
+        blocks = split_in_memory(stored.astype(kind.index), 8)
         scaling = kind.storage.split()[2] if "sparse" in kind.storage else "none"
         data = Instance.from_arrays(blocks, y, scale=scaling)  # type: ignore[arg-type]
-        return _posed(kind, data)
+        return _pose_problem(kind, data)
     data = Instance.from_arrays(stored, y, scale="standard" if kind.is_centred else "none")
-    return _posed(kind, dataclasses.replace(data, X=_as_in(data.block().values, kind)))
+    return _pose_problem(kind, dataclasses.replace(data, X=_as_in(data.block().values, kind)))
 
 
-def _posed(kind: Kind, data: Instance) -> Problem:
+def _pose_problem(kind: KernelKind, data: Instance) -> Problem:
     """The problem of the kind on such data."""
     own = kind.regulariser.at(np.zeros(data.n_features, dtype=np.int64))
     first, second = data.feature_names[:2]
@@ -322,7 +322,7 @@ def _posed(kind: Kind, data: Instance) -> Problem:
     return problem if kind.is_plain else problem.with_rows(np.ones((1, data.n_features)), -np.inf, 2.0)
 
 
-def _as_in(X: Any, kind: Kind) -> Any:
+def _as_in(X: Any, kind: KernelKind) -> Any:
     """The values in the memory layout of the kind."""
     if kind.storage != "sparse":
         X = np.asfortranarray(X) if kind.storage == "dense F" else np.ascontiguousarray(X)

@@ -49,13 +49,13 @@ def smallest_conflict(selection: Selection, must_stop: Callable[[], bool] = bool
         possible, sigma = _satisfiable(selection, items, hit)
         if not possible:
             return _names(items, hit)
-        grown = _met(selection, items, sigma) | set(hit)
+        grown = _find_met(selection, items, sigma) | set(hit)
         for i in everything:
             if i in grown or must_stop():
                 continue
             possible, sigma = _satisfiable(selection, items, [*sorted(grown), i])
             if possible:
-                grown |= _met(selection, items, sigma) | {i}
+                grown |= _find_met(selection, items, sigma) | {i}
         complements.append([i for i in everything if i not in grown])
     return _names(items, smallest)
 
@@ -95,7 +95,7 @@ def _satisfiable(selection: Selection, items: Sequence[Item], keep: Sequence[int
     return sigma is not None, sigma
 
 
-def _met(selection: Selection, items: Sequence[Item], sigma: Mask | None) -> set[int]:
+def _find_met(selection: Selection, items: Sequence[Item], sigma: Mask | None) -> set[int]:
     """Items that a selection surely meets, whatever the extra variables are."""
     if sigma is None:
         return set()
@@ -118,7 +118,7 @@ def _hitting_set(sets: Sequence[Sequence[int]], size: int, must_stop: Callable[[
     """A minimum set of items that meets each of `sets`; None where HiGHS finds none."""
     if not sets:
         return []
-    program = highs.Model()
+    program = highs.HighsModel()
     program.add_columns(np.zeros(size), np.ones(size))
     program.set_costs(np.ones(size))
     program.make_whole(np.arange(size))

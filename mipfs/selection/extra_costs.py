@@ -33,7 +33,7 @@ MOST_KEPT = 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class Priced:
+class CheapestExtras:
     """The cheapest extra variables that were found at a selection.
 
     Attributes
@@ -57,10 +57,10 @@ class ExtraCosts:
     def __init__(self, selection: Selection) -> None:
         self.selection = selection
         self._oracle = selection.oracle()
-        self._known: dict[bytes, Priced | None] = {}
+        self._known: dict[bytes, CheapestExtras | None] = {}
         self._lock = Lock()
 
-    def at(self, sigma: Mask) -> Priced | None:
+    def at(self, sigma: Mask) -> CheapestExtras | None:
         """The cheapest z beside a selection (p,); None where the rows forbid it.
 
         Raises
@@ -85,10 +85,10 @@ class ExtraCosts:
         return math.inf if found is None else found.cost
 
     @apart
-    def _priced(self, chosen: Array) -> Priced | None:
+    def _priced(self, chosen: Array) -> CheapestExtras | None:
         values = self._cheapest(chosen)
         values = self._oracle.extra_values(chosen) if values is None else values
-        return None if values is None else Priced(values, cost_above(self.selection.rows.extra.cost, values))
+        return None if values is None else CheapestExtras(values, cost_above(self.selection.rows.extra.cost, values))
 
     def _cheapest(self, chosen: Array) -> Array | None:
         """The cheapest z by HiGHS's word, at which the rows hold exactly; None where it finds none."""
@@ -105,7 +105,7 @@ class ExtraCosts:
         found = self._relaxed.solve()
         if found.values is None or found.status != "optimal":
             return None
-        return self._oracle.fitted(chosen, found.values[p:])
+        return self._oracle.fit_values(chosen, found.values[p:])
 
     @cached_property
     def _relaxed_ends(self) -> tuple[Array, Array]:
@@ -153,7 +153,7 @@ def refuse_endless(selection: Selection) -> None:
     extra = rows.extra
     cost = extra.cost * part.columns
     cost = cost / float(np.abs(cost).max())
-    program = highs.Model()
+    program = highs.HighsModel()
     low, high = extra.box
     program.add_columns(np.where(np.isfinite(low), 0.0, -1.0), np.where(np.isfinite(high), 0.0, 1.0))
     program.set_costs(cost)

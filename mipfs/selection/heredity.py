@@ -14,7 +14,7 @@ from mipfs.data.instance import Row
 from mipfs.selection.rows import Rows
 
 
-def implied(names: Sequence[str], parts: Sequence[Sequence[str]], heredity: str | None) -> Rows:
+def heredity_rows(names: Sequence[str], parts: Sequence[Sequence[str]], heredity: str | None) -> Rows:
     """The rows of heredity over some monomials.
 
     Parameters

@@ -85,7 +85,7 @@ class _Points:
 
         return [on(step) for step in self.known], [on(step) for step in self.free]
 
-    def completed(self, u: Multipliers, known: Sequence[Fraction], *, is_zero: bool) -> Multipliers:
+    def complete_multipliers(self, u: Multipliers, known: Sequence[Fraction], *, is_zero: bool) -> Multipliers:
         """u and as little of the equations as makes it whole on the known τ, where it is `known`; or 0 there."""
         y = [Fraction(0)] * len(self.H)
         for j in reversed(range(len(self.H))):
@@ -191,12 +191,12 @@ class WholeNumbers:
 
     def refutation(self, low: Array, high: Array) -> Multipliers | None:
         """Multipliers that show that a box (p + e,) holds nothing of S; None where none are found."""
-        found = self._solved(low, high)
+        found = self._solve_one(low, high)
         return found if isinstance(found, dict) and self.shows(found, low, high) else None
 
     def points(self, low: Array, high: Array) -> _Points | None:
         """The whole points that meet the equations among the rows in a box (p + e,); None where there are none."""
-        found = self._solved(low, high)
+        found = self._solve_one(low, high)
         return found if isinstance(found, _Points) and found.known else None
 
     def shows(self, u: Multipliers, low: Array, high: Array) -> bool:
@@ -226,7 +226,7 @@ class WholeNumbers:
             least, most = least + value * ends[value < 0], most + value * ends[value > 0]
         return least, most
 
-    def _solved(self, low: Array, high: Array) -> Multipliers | _Points | None:
+    def _solve_one(self, low: Array, high: Array) -> Multipliers | _Points | None:
         """What `_points` says of a box; None too where no row rules anything out, or there is too much to look at."""
         if not self.may_rule_out:
             return None
@@ -256,7 +256,7 @@ class WholeNumbers:
                 known, slopes = points.over(row.a)
                 g = int(_divisor(slopes))
                 u = {r: value / max(g, 1) for r, value in row.u.items()}
-                shown = points.completed(u, [one / max(g, 1) for one in known], is_zero=not g)
+                shown = points.complete_multipliers(u, [one / max(g, 1) for one in known], is_zero=not g)
                 least, most = ends_of(shown)
                 if least > most or (g and math.ceil(least) > math.floor(most)):
                     return shown

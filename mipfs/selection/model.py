@@ -23,7 +23,7 @@ class SelectionModel:
     columns : (e,) powers of two: an extra variable is this times its column
     """
 
-    program: highs.Model
+    program: highs.HighsModel
     units: Array
     columns: Array
 
@@ -59,7 +59,7 @@ def selection_model(selection: Selection, *, relaxed: bool = False, presolve: bo
     NumericalError
         HiGHS refuses a part of it.
     """
-    program = highs.Model(presolve=presolve)
+    program = highs.HighsModel(presolve=presolve)
     rows = selection.scaled
     p = selection.n_features
     names = selection.rows.names

@@ -25,7 +25,7 @@ MOST_ROWS = 16
 """Rows that one row may become; more words in more columns are counted by variables."""
 
 
-def compiled(rows: Sequence[Row], index: Mapping[str, int], groups: Mapping[str, Sequence[str]]) -> Rows:
+def compile_rows(rows: Sequence[Row], index: Mapping[str, int], groups: Mapping[str, Sequence[str]]) -> Rows:
     """`Rows.of` rows whose names are features or, where no feature has that name, groups of them.
 
     Raises
@@ -62,11 +62,11 @@ def _without_variables(row: Row, groups: Mapping[str, Sequence[str]]) -> list[Ro
         summed = all(most + terms[name] <= end for name in named if terms[name] < 0)
         if not summed or math.prod(len(groups[name]) for name in each) > MOST_ROWS:
             return []
-        found += list(_written(row, sign, each, groups))
+        found += list(_write_sides(row, sign, each, groups))
     return found
 
 
-def _written(row: Row, sign: float, each: Sequence[str], groups: Mapping[str, Sequence[str]]) -> Iterator[Row]:
+def _write_sides(row: Row, sign: float, each: Sequence[str], groups: Mapping[str, Sequence[str]]) -> Iterator[Row]:
     """One side of a row, once for every choice of a feature from each group of `each`, all of the others."""
     lb, ub = (-math.inf, row.ub) if sign > 0 else (row.lb, math.inf)
     for chosen in itertools.product(*(groups[name] for name in each)):

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import NumericalError, StoppedError, UndecidedError
-from mipfs.kernels.bound import added, traded
-from mipfs.plumbing.arrays import Array, Mask, changed, row_of, sum_exactly
+from mipfs.kernels.bound import add_down, trade_gains
+from mipfs.plumbing.arrays import Array, Mask, replace_at, row_of, sum_exactly
 from mipfs.plumbing.own_threads import apart
 from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.selection import Selection, lagrangian_bound
@@ -94,7 +94,7 @@ class SelectionOracle:
         late = self._clock()
         if self.selection.whole_numbers.refutation(*self.selection.box(lb, ub)) is not None:
             return None, np.inf
-        return self._proved(np.asarray(cost, dtype=float), lb, ub, self._cheapest(cost, lb, ub, late), late)
+        return self._prove(np.asarray(cost, dtype=float), lb, ub, self._cheapest(cost, lb, ub, late), late)
 
     def rest(self) -> None:
         """Let go of the solvers: what they say next does not depend on what they were asked before."""
@@ -141,7 +141,7 @@ class SelectionOracle:
         if 0 < room < free.size:
             free = free[np.argpartition(cost[free], room - 1)[:room]]
         sigma[free[:room]] = True
-        return sigma, added(cost[sigma])
+        return sigma, add_down(cost[sigma])
 
     def minimise_relaxed(self, cost: Array) -> tuple[Array | None, float]:
         """Minimise ``cost @ sigma`` over the rows with 0 <= sigma <= 1 (extra variables continuous).
@@ -277,7 +277,7 @@ class SelectionOracle:
         return lagrangian_bound(np.zeros(low.size), self.selection.all_rows, low, high, y)[0] > 0.0
 
     @apart
-    def _proved(
+    def _prove(
         self, cost: Array, lb: Array, ub: Array, sigma: Mask | None, late: Callable[[], bool]
     ) -> tuple[Mask | None, float]:
         """Branch-and-bound over LPs in a box (p,): the cheapest selection, at first `sigma`, and an earned bound.
@@ -309,7 +309,7 @@ class SelectionOracle:
                 earned, reduced = self._lagrangian(cost, box, scale)
                 bound = max(bound, earned)
                 # the other value is no better than `sigma`
-                fix = (lb < ub) & (traded(earned, np.abs(reduced), 0.0) >= closed)
+                fix = (lb < ub) & (trade_gains(earned, np.abs(reduced), 0.0) >= closed)
                 if fix.any():
                     floor = min(floor, closed)
                     lb, ub = np.where(fix & (reduced < 0), 1.0, lb), np.where(fix & (reduced > 0), 0.0, ub)
@@ -322,7 +322,7 @@ class SelectionOracle:
                 if is_allowed and float(cost[found].sum()) < value:
                     sigma, value = found, float(cost[found].sum())
                 if undecided[j] < 0.0:  # one selection, whose value is known
-                    floor = floor if is_allowed is False else min(floor, added(cost[found]))
+                    floor = floor if is_allowed is False else min(floor, add_down(cost[found]))
                     is_decided = is_decided and is_allowed is not None
                     continue
             if bound >= min(closed, value):
@@ -337,7 +337,7 @@ class SelectionOracle:
         if sigma is None and (heap or not is_decided):
             remains = "whether any selection satisfies the rows remains open: their numbers are too close"
             raise StoppedError("no selection was found before the limit") if late() else UndecidedError(remains)
-        return sigma, min(floor, np.inf if sigma is None else added(cost[sigma]))
+        return sigma, min(floor, np.inf if sigma is None else add_down(cost[sigma]))
 
     def _lagrangian(self, cost: Array, box: tuple[Array, Array], scale: float) -> tuple[float, Array]:
         """The bound of the relaxed model's multipliers on the cost (p,), in a box (p + e,); reduced costs (p,)."""
@@ -421,14 +421,14 @@ class SelectionOracle:
             values = np.clip(solution.values[p:], low, high)
             off = np.where(integer & (low < high), np.abs(values - np.rint(values)), -1.0)
             if off.max() <= WHOLE_DISTANCE:
-                fitted = self.fitted(chosen, values)
+                fitted = self.fit_values(chosen, values)
                 if fitted is not None:
                     return fitted
             if selection.whole_numbers.refutation(*box) is not None:
                 continue
             if low is first[0] and high is first[1]:
                 for near in whole_points(selection, *box, values, self.settings.extra_nodes, self._clock()):
-                    fitted = self.fitted(chosen, near)
+                    fitted = self.fit_values(chosen, near)
                     if fitted is not None:
                         return fitted
             k = int(np.argmax(off))
@@ -441,7 +441,7 @@ class SelectionOracle:
             raise UndecidedError("whether extra variables can satisfy the rows beside a selection remains open")
         return None
 
-    def fitted(self, chosen: Array, values: Array) -> Array | None:
+    def fit_values(self, chosen: Array, values: Array) -> Array | None:
         """Values (e,) nearby at which the rows hold; None when they are not found."""
         selection, p = self.selection, self.selection.n_features
         rows, scaled, (low, high) = selection.rows, selection.scaled, selection.rows.extra.box
@@ -473,4 +473,4 @@ class SelectionOracle:
 
 
 def _with(end: Array, k: int, value: float) -> Array:
-    return changed(end, k, value)
+    return replace_at(end, k, value)

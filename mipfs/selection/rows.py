@@ -32,7 +32,7 @@ from mipfs.data.instance import Row
 from mipfs.errors import RowError
 from mipfs.kernels.bound import U
 from mipfs.plumbing.arrays import Array, Mask, row_of, sum_exactly
-from mipfs.plumbing.declared import Names, checked
+from mipfs.plumbing.declared import Names, check_value
 
 ALLOWANCE = 2.0**-40
 """δ: 8,000 units of round-off, so that many decimals may be summed."""
@@ -163,7 +163,7 @@ class Rows:
         if any(side.shape not in ((), (1,), (r,)) for side in sides):
             raise RowError(f"bounds of shapes {sides[0].shape} and {sides[1].shape} for {r} rows; give one for each")
         lower, upper = (np.broadcast_to(side, (r,)).copy() for side in sides)
-        labels = checked("names", names, Names | None) or tuple(f"row{start + i + 1}" for i in range(r))
+        labels = check_value("names", names, Names | None) or tuple(f"row{start + i + 1}" for i in range(r))
         if len(labels) != r:
             raise RowError(f"{len(labels)} names for {r} rows; give one for each")
         return cls(matrix, lower, upper, labels, ("",) * r)
@@ -354,7 +354,7 @@ class Rows:
 
 def _number(value: Any, row: Row) -> float:
     """A coefficient or a bound; one that is NaN or out of range is refused by the rows that are made of it."""
-    number = value if isinstance(value, float) else checked(f"a number of row {row.name!r}", value, float)
+    number = value if isinstance(value, float) else check_value(f"a number of row {row.name!r}", value, float)
     return float(number)
 
 

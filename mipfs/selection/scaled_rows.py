@@ -50,7 +50,7 @@ class ScaledRows:
     high: Array
 
 
-def scaled(rows: Rows, n_features: int) -> ScaledRows:
+def scale_rows(rows: Rows, n_features: int) -> ScaledRows:
     """Scale rows over `n_features` features.
 
     Raises

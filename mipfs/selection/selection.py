@@ -16,7 +16,7 @@ from mipfs.kernels.bound import rounded_down
 from mipfs.plumbing.arrays import Array, Mask
 from mipfs.selection.derived import ChvatalGomory, rows_of
 from mipfs.selection.rows import Extras, Rows
-from mipfs.selection.scaled_rows import ScaledRows, scaled
+from mipfs.selection.scaled_rows import ScaledRows, scale_rows
 from mipfs.settings import OracleSettings
 
 if TYPE_CHECKING:
@@ -201,11 +201,11 @@ class Selection:
     @cached_property
     def scaled(self) -> ScaledRows:
         """The rows as solvers get them; a row whose numbers are too far apart is a `RowError`."""
-        return scaled(self.rows, self.n_features)
+        return scale_rows(self.rows, self.n_features)
 
     @cached_property
     def solver_rows(self) -> Rows:
-        """`scaled` as rows for another solver, extra variables in its units; rows that always hold are left out."""
+        """`scale_rows` as rows for another solver, extra variables in its units; rows that always hold are left out."""
         rows = self.rows
         part = self.scaled
         extra = Extras(rows.extra.names, part.low, part.high, rows.extra.integer, rows.extra.cost * part.columns)

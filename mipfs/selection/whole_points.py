@@ -43,7 +43,7 @@ def whole_points(
     if found is None or len(found.free) > MOST_FREE:
         return
     p = selection.n_features
-    steps = _reduced([step for step in found.free if step])
+    steps = _reduce_basis([step for step in found.free if step])
     first = _nearest(found.first, steps, {p + k: Fraction(float(v)) for k, v in enumerate(near)})
     yield from _with_values(near, first, p)
     yield from _by_milp(selection, low, high, first, steps, nodes, must_stop)
@@ -73,7 +73,7 @@ def _by_milp(
     others = [j for j in range(p, p + len(rows.extra)) if j not in held]
     place = {j: len(steps) + k for k, j in enumerate(others)}
     far = np.full(len(steps), highs.infinity())
-    model = highs.Model()
+    model = highs.HighsModel()
     try:
         model.add_columns(np.concatenate([-far, low[others]]), np.concatenate([far, high[others]]))
         model.make_whole(np.array([*range(len(steps)), *(place[j] for j in others if rows.extra.integer[j - p])]))
@@ -141,7 +141,7 @@ def _dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
     return sum((x * y for x, y in zip(a, b, strict=True)), Fraction(0))
 
 
-def _reduced(steps: Sequence[Point]) -> list[Point]:
+def _reduce_basis(steps: Sequence[Point]) -> list[Point]:
     """A reduced basis of the lattice that the steps, which are independent, span."""
     basis, columns, k = [dict(step) for step in steps], sorted({j for step in steps for j in step}), 1
     directions, shares = _orthogonal(basis, columns)

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import UsageError
-from mipfs.plumbing.declared import shown
-from mipfs.plumbing.registry import entered
+from mipfs.plumbing.declared import show_value
+from mipfs.plumbing.registry import enter_offers
 
 if TYPE_CHECKING:  # commands that solve nothing list separators too
     from mipfs.selection.derived import ChvatalGomory
@@ -38,8 +38,8 @@ def get_separator(name: str) -> Separator:
     UsageError
         No separator of that name.
     """
-    entered("mipfs.separators", name, SEPARATORS)
+    enter_offers("mipfs.separators", name, SEPARATORS)
     if name not in SEPARATORS:
-        raise UsageError(f"separate = {shown(name)} is not known; it is one of {', '.join(SEPARATORS)}")
+        raise UsageError(f"separate = {show_value(name)} is not known; it is one of {', '.join(SEPARATORS)}")
     found: Any = import_module(SEPARATORS[name])
     return found.separate  # type: ignore[no-any-return]

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 from mipfs.branching import check_rule
 from mipfs.errors import UsageError
-from mipfs.plumbing.declared import Count, Declared, Excess, Natural, Positive, Within
+from mipfs.plumbing.declared import Count, Declared, Excess, Natural, NumberRange, Positive
 from mipfs.settings.batch import BatchSettings
 from mipfs.settings.completions import CompletionSettings
 from mipfs.settings.inner import InteriorSettings, LayerSettings, ProximalSettings, RelaxationSettings, SaddleSettings
@@ -29,7 +29,7 @@ __all__ = [
     "GrowthSettings", "InteriorSettings", "KelleySettings", "LayerSettings", "ListSettings", "MasterSettings",
     "ModelSettings", "NodeSettings", "OracleSettings", "Part", "PriceSettings", "ProximalSettings",
     "RelaxationSettings", "RootSettings", "RoundingSettings", "SaddleSettings", "SearchSettings", "SwapSettings",
-    "Tolerance", "TreeSettings", "TwoLayerSettings", "ViolatedSettings", "restored",
+    "Tolerance", "TreeSettings", "TwoLayerSettings", "ViolatedSettings", "restore_settings",
 ]  # fmt: skip
 
 
@@ -47,7 +47,7 @@ class SwapSettings(Declared):
     """Features that a restart exchanges at most, and at most half of the support: enough to leave a local optimum."""
     drawn_from: Count = 3
     """Features of largest score from which a restart draws each newcomer, so that restarts differ."""
-    recent: Annotated[int, Within(2)] = 40
+    recent: Annotated[int, NumberRange(2)] = 40
     """Last cuts that are looked at before an SVM is solved, at least 2: older ones seldom rule out a neighbour."""
     most_numbers: Count = 2**23
     """Numbers that these cuts may have together, 64 MB: with more features they are fewer."""
@@ -242,7 +242,7 @@ class GrowthSettings(Declared):
     """Relative gap of the relaxation over all atoms: what it rules out rests on its dual vector."""
     least: Count = 50
     """Atoms to begin with where none are named, beside twice those that the relaxation mixes."""
-    factor: Annotated[int, Within(2)] = 2
+    factor: Annotated[int, NumberRange(2)] = 2
     """The largest size of the next part, as a multiple of the last one's, at least 2."""
     entering: Count = 50
     """Atoms that a search brings into the relaxation at a time, or as many as four selections have, or half of those
@@ -430,7 +430,7 @@ class ConicSettings(DriverSettings):
     """Relative gap of the refitted classifiers."""
 
 
-def restored(stated: Mapping[str, Any]) -> DriverSettings | None:
+def restore_settings(stated: Mapping[str, Any]) -> DriverSettings | None:
     """The record that `DriverSettings.stated` wrote; None where this version has no such record or fields."""
     kinds: tuple[type[DriverSettings], ...] = (DriverSettings, *DriverSettings.__subclasses__())
     known = {one.__name__: one for one in kinds}

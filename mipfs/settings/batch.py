@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from mipfs.plumbing.declared import Count, Declared, Excess, Positive, Within
+from mipfs.plumbing.declared import Count, Declared, Excess, NumberRange, Positive
 from mipfs.settings.kinds import Tolerance
 
-Relaxed = Annotated[float, Within(1, 2)]
+Relaxed = Annotated[float, NumberRange(1, 2)]
 """An over-relaxation."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from mipfs.plumbing.declared import Count, Declared, Excess, Natural, Positive, Within
+from mipfs.plumbing.declared import Count, Declared, Excess, Natural, NumberRange, Positive
 from mipfs.settings.kinds import Part, Tolerance
 from mipfs.settings.nodes import Bits, Factor
 
@@ -14,7 +14,7 @@ from mipfs.settings.nodes import Bits, Factor
 class CompletionSettings(Declared):
     """Nodes with one or two free places (`mipfs.drivers.anchors`, `mipfs.kernels.completions`)."""
 
-    most: Annotated[int, Within(0, 3)] = 3
+    most: Annotated[int, NumberRange(0, 3)] = 3
     """Problems with a larger M are left to relaxations alone; 0 has no node enumerated."""
     pairs: Excess = 5e6
     """Pairs up to which a node with two free places is enumerated; the root of M = 2 always is."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from mipfs.errors import UsageError
-from mipfs.plumbing.declared import Count, Declared, Excess, Natural, Positive, Within
+from mipfs.plumbing.declared import Count, Declared, Excess, Natural, NumberRange, Positive
 from mipfs.settings.kinds import Part, Tolerance
 
 
@@ -114,7 +114,7 @@ class SaddleSettings(Declared):
     excess: Positive = 2.0
     """A step is halved, but not below `short`, while curvature adds more than so large a multiple of the sum of the
     products."""
-    close: Annotated[float, Within(1)] = 1.5
+    close: Annotated[float, NumberRange(1)] = 1.5
     """The mean product may be larger than what was asked for by this factor."""
     inside: Tolerance = 1e-3
     """Share of M that is left free where σ begins."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from mipfs.plumbing.declared import Within
+from mipfs.plumbing.declared import NumberRange
 
-Part = Annotated[float, Within(0, 1)]
+Part = Annotated[float, NumberRange(0, 1)]
 """A share, both ends included."""
-Tolerance = Annotated[float, Within(above=0, below=1)]
+Tolerance = Annotated[float, NumberRange(above=0, below=1)]
 """A relative gap or distance that is asked for."""

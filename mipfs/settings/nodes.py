@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from mipfs.plumbing.declared import Count, Declared, Excess, Natural, Positive, Within
+from mipfs.plumbing.declared import Count, Declared, Excess, Natural, NumberRange, Positive
 from mipfs.settings.kinds import Part, Tolerance
 
-Factor = Annotated[float, Within(above=1)]
+Factor = Annotated[float, NumberRange(above=1)]
 """What something is multiplied by, more than 1."""
-Bits = Annotated[int, Within(8, 50)]
+Bits = Annotated[int, NumberRange(8, 50)]
 """Bits of the largest entry of a dual vector."""
 
 

@@ -162,9 +162,9 @@ class Canonical:
             return "stopped"
         request = (self._matrix("P"), self.data["c"], self._matrix("A"), self.data["b"], self.cones)
         if self.work <= (IN_PROCESS_WORK if in_process is None else in_process):
-            answer = _asked(request)
+            answer = _ask_clarabel(request)
         else:
-            answer = _asked(request, lambda *asked: _in_process(asked, deadline, stop))
+            answer = _ask_clarabel(request, lambda *asked: _in_process(asked, deadline, stop))
         return "stopped" if answer is None else self._keep(answer)
 
     def solve_linear(self, *, deadline: float | None = None, stop: Callable[[], bool] | None = None) -> str:
@@ -179,7 +179,7 @@ class Canonical:
         q = self.data["c"]
         A.data[np.abs(A.data) <= highs.SMALLEST_ENTRY] = 0.0
         A.eliminate_zeros()
-        program = highs.Model()
+        program = highs.HighsModel()
         equal = self.cones["zero"]
         infinity = highs.infinity()
         program.add_columns(np.full(q.size, -infinity), np.full(q.size, infinity))
@@ -250,7 +250,7 @@ def conic_solution(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) ->
 
     For small programs that are made by hand, over and over; `cones` as in `Canonical`.
     """
-    answer = _asked((P, q, A, b, cones))
+    answer = _ask_clarabel((P, q, A, b, cones))
     return (answer["x"], answer["z"]) if answer is not None and STATUSES.get(answer["status"]) == "solved" else None
 
 
@@ -268,7 +268,7 @@ def _between(request: tuple[Any, Array, Any, Array, dict[str, Any]], offset: flo
             D = sparse.diags_array(sizes)
             scaled = (sparse.csc_matrix(D @ P @ D) / unit, sizes * q / unit, sparse.csc_matrix(A @ D), b, cones)
             try:
-                answer = _believed(_clarabel(*scaled, settings), *scaled)
+                answer = _believe(_clarabel(*scaled, settings), *scaled)
             except NumericalError:
                 continue
             said = STATUSES.get(answer["status"], "failed")
@@ -289,7 +289,7 @@ def _between(request: tuple[Any, Array, Any, Array, dict[str, Any]], offset: flo
     return best
 
 
-def _asked(request: tuple[Any, ...], ask: Ask | None = None) -> Answer | None:
+def _ask_clarabel(request: tuple[Any, ...], ask: Ask | None = None) -> Answer | None:
     """What Clarabel says to a program, as far as it is believed: once more with safer settings where it is not.
 
     Parameters
@@ -313,13 +313,13 @@ def _asked(request: tuple[Any, ...], ask: Ask | None = None) -> Answer | None:
             continue
         if answer is None:
             return None
-        answer = _believed(answer, *request)
+        answer = _believe(answer, *request)
         if answer["status"] in STATUSES:
             break
     return answer
 
 
-def _believed(answer: Answer, P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) -> Answer:
+def _believe(answer: Answer, P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) -> Answer:
     """An answer, its status "Failed" where what comes with it does not show what it says."""
     said = STATUSES.get(answer["status"])
     if said == "solved":

@@ -69,7 +69,7 @@ class MilpSolution:
     bound: float
 
 
-class Model:
+class HighsModel:
     """A program in HiGHS: min cost'x over rows and bounds, some x whole.
 
     Parameters
@@ -127,7 +127,7 @@ class Model:
         self, cost: float, lower: float, upper: float, rows: Sequence[int] | npt.NDArray[Any] = (), values: Any = ()
     ) -> None:
         """Add a variable, with entries in some rows; those up to `SMALLEST_ENTRY` are left out."""
-        ids, entries = _kept(rows, values)
+        ids, entries = _keep_entries(rows, values)
         self._tell("a variable", "addCol", cost, lower, upper, ids.size, ids, entries)
 
     def make_whole(self, columns: npt.NDArray[Any]) -> None:
@@ -152,7 +152,7 @@ class Model:
 
     def add_cut(self, lower: float, columns: npt.NDArray[Any], values: Array) -> None:
         """Add a row ≥ lower that is good to have: entries up to `SMALLEST_ENTRY` are left out."""
-        self.add_row(lower, infinity(), *_kept(columns, values), "a cut")
+        self.add_row(lower, infinity(), *_keep_entries(columns, values), "a cut")
 
     def add_cuts(self, lower: Array, entries: Array) -> None:
         """Add rows ≥ lower (k,) that are good to have, of the first columns: entries (k, m), small ones left out."""
@@ -290,7 +290,7 @@ class Model:
         """Call a method of HiGHS that takes something over; `what` that is, in messages."""
         with _door():
             status = getattr(self._ready, name)(*given)
-        accepted(status, what)
+        require_accepted(status, what)
 
     @property
     def _ready(self) -> highspy.Highs:
@@ -336,7 +336,7 @@ def _door() -> Iterator[None]:
         raise NumericalError(f"HiGHS fails: {type(error).__name__}: {error}") from error
 
 
-def accepted(status: Any, what: str) -> None:
+def require_accepted(status: Any, what: str) -> None:
     """Require that HiGHS took over what it was given, as it was given.
 
     Raises
@@ -382,7 +382,7 @@ def _places(size: int) -> npt.NDArray[np.int32]:
     return np.arange(size, dtype=np.int32)
 
 
-def _kept(places: Any, values: Any) -> tuple[npt.NDArray[np.int32], Array]:
+def _keep_entries(places: Any, values: Any) -> tuple[npt.NDArray[np.int32], Array]:
     """Entries that HiGHS does not leave out by itself, with a warning."""
     ids, entries = np.asarray(places, dtype=np.int32), np.asarray(values, dtype=float)
     keep = np.abs(entries) > SMALLEST_ENTRY
@@ -424,7 +424,7 @@ def read(path: str) -> tuple[Any, str]:
     return h.getLp(), next((text for text in reversed(log) if "ERROR" in text or "WARNING" in text), status.name)
 
 
-def solve(model: Model, *, deadline: float | None = None, stop: Callable[[], bool] | None = None) -> MilpSolution:
+def solve(model: HighsModel, *, deadline: float | None = None, stop: Callable[[], bool] | None = None) -> MilpSolution:
     """Run HiGHS until it ends, the deadline (``time.monotonic``) passes or `stop` says so.
 
     What fails is tried again from no basis, in ways that are `SAFER`. Ctrl-C and limits are honoured within a moment,

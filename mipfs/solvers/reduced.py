@@ -62,7 +62,7 @@ class Reduction:
         self._others = int(ends[-1])
         changed = True
         while changed:
-            found = [self._equations(), self._rotated(), self._dominated(), self._bounded()]
+            found = [self._equations(), self._rotate(), self._drop_dominated(), self._apply_bounds()]
             changed = any(found)
 
     def request(self) -> tuple[Any, Array, Any, Array, dict[str, Any]]:
@@ -139,7 +139,7 @@ class Reduction:
                         return k, sign
         return None
 
-    def _rotated(self) -> bool:
+    def _rotate(self) -> bool:
         """Write (s_0 + s_k)(s_0 − s_k) ≥ ‖rest‖² with a constant first factor c as what it says."""
         kept, squares = [], []
         taken = np.diff(self.P.indptr) > 0
@@ -189,7 +189,7 @@ class Reduction:
         self._left[ids] = False
         self._forget(ids)
 
-    def _dominated(self) -> bool:
+    def _drop_dominated(self) -> bool:
         """Where a variable stands in one inequality alone, against which its cost pushes it, that is an equation."""
         terms, count = self._counted()
         columns = sparse.csc_array(self.A)
@@ -214,7 +214,7 @@ class Reduction:
         self._forget(ids)
         return True
 
-    def _bounded(self) -> bool:
+    def _apply_bounds(self) -> bool:
         """Fix variables whose bounds leave one value, and those that cost alone pulls to a bound."""
         terms, count = self._counted()
         rows = np.flatnonzero((self._kind == 1) & (terms == 1))

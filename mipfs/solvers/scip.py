@@ -35,7 +35,7 @@ REPORT_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
-class Report:
+class ScipReport:
     """What SCIP knows at one moment.
 
     Attributes
@@ -81,7 +81,7 @@ class ScipProcess:
         self._server = threading.Thread(target=self._serve, args=(pickle.dumps((make, gap, seed)),), daemon=True)
         self._server.start()
 
-    def receive(self, timeout: float) -> Report | None:
+    def receive(self, timeout: float) -> ScipReport | None:
         """The next report, or None when there is none within `timeout` seconds.
 
         Raises
@@ -105,7 +105,7 @@ class ScipProcess:
             if "usage" not in message and "error" not in message:
                 selected = None if message["selected"] is None else tuple(int(j) for j in message["selected"])
                 bound = -math.inf if message["bound"] is None else float(message["bound"])
-                return Report(selected, bound, int(message["nodes"]), message["status"])
+                return ScipReport(selected, bound, int(message["nodes"]), message["status"])
         except (ValueError, TypeError, KeyError, OverflowError) as error:
             raise NumericalError(f"SCIP's process says what is no report: {line[:200]!r}") from error
         if "usage" in message:

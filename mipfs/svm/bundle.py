@@ -21,7 +21,7 @@ INWARD_SHARE = 0.3
 
 
 @dataclass(eq=False)
-class Best(Generic[Point]):
+class BestPoint(Generic[Point]):
     """The best point of a primal so far, its value, and how many points were looked at."""
 
     point: Point
@@ -30,7 +30,7 @@ class Best(Generic[Point]):
 
 
 def ask(
-    best: Best[Point],
+    best: BestPoint[Point],
     at: Callable[[float], tuple[float, Point, Violated]],
     labellings: Labellings,
     *,

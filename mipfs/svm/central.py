@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from mipfs.plumbing.arrays import Array, scattered
+from mipfs.plumbing.arrays import Array, scatter
 
 MOST_STEPS = 100
 """Newton steps at most: twenty are usual."""
@@ -45,7 +45,7 @@ def solve(B: Array, d: Array, gap: float) -> tuple[Array, Array]:
     size = np.abs(R).max(axis=1, initial=0.0)
     used = np.flatnonzero(size > 0.0)
     beta, x = _Iterate(R[used] / size[used, None], d, size[used]).run(gap)
-    u = scattered(R.shape[0], used, x / size[used])
+    u = scatter(R.shape[0], used, x / size[used])
     return beta, u if basis is None else np.asarray(basis @ u)
 
 

@@ -37,8 +37,8 @@ def pieces(n: int) -> Iterator[slice]:
     return (slice(start, min(start + SAMPLES_PER_SLICE, n)) for start in range(0, n, SAMPLES_PER_SLICE))
 
 
-def rounded(alpha: Array, top: Array, out: Array | None = None) -> Array:
-    """k·2^−q of `balanced` without a bias, (n,), and no integers beside it: whole numbers of 50 bits are floats.
+def round_dual(alpha: Array, top: Array, out: Array | None = None) -> Array:
+    """k·2^−q of `balance_dual` without a bias, (n,), and no integers beside it: whole numbers of 50 bits are floats.
 
     Written to `out` (n,), which may be α itself.
     """
@@ -46,7 +46,7 @@ def rounded(alpha: Array, top: Array, out: Array | None = None) -> Array:
     return np.asarray(np.ldexp(found, -_to_grid(alpha, top, found), out=found))
 
 
-def balanced(alpha: Array, top: Array, y: Array, bias: bool) -> tuple[Integers, int]:
+def balance_dual(alpha: Array, top: Array, y: Array, bias: bool) -> tuple[Integers, int]:
     """Round α so that 0 ≤ α ≤ top and, with a bias, y'α = 0 are integer identities.
 
     Parameters
@@ -69,9 +69,9 @@ def balanced(alpha: Array, top: Array, y: Array, bias: bool) -> tuple[Integers, 
 
 
 def on_grid(alpha: Array, top: Array, y: Array | None, q: int) -> Integers:
-    """`balanced` on the grid of a given q, coarser than its own; without y there is no sum row."""
+    """`balance_dual` on the grid of a given q, coarser than its own; without y there is no sum row."""
     from mipfs.kernels import earned
-    from mipfs.kernels.structures import given
+    from mipfs.kernels.structures import only_read
 
     whole = np.floor(np.ldexp(np.maximum(alpha, 0.0), q))
     if np.isfinite(top[0]):
@@ -80,17 +80,17 @@ def on_grid(alpha: Array, top: Array, y: Array | None, q: int) -> Integers:
         raise NumericalError("a dual vector leaves floating point: rows over the weights are of numbers too far apart")
     k = whole.astype(np.int64)
     if y is not None:
-        ends = given(top if np.isfinite(top[0]) else top[:0])
-        earned.balance(k, ends, q, given(y))
+        ends = only_read(top if np.isfinite(top[0]) else top[:0])
+        earned.balance(k, ends, q, only_read(y))
     return k
 
 
-def reduced(k: Integers, surplus: int) -> Integers:
+def reduce_surplus(k: Integers, surplus: int) -> Integers:
     """Whole numbers k (m,), in place, less a surplus of their sum: in proportion, and the rest entry by entry."""
     from mipfs.kernels import earned
-    from mipfs.kernels.structures import given
+    from mipfs.kernels.structures import only_read
 
-    one = given(np.ones(k.size))
+    one = only_read(np.ones(k.size))
     earned.remove(k, one[:0], 0, one, 1.0, max(surplus, 0))  # what is not there may be beyond 64 bits
     return k
 
@@ -104,13 +104,13 @@ def _to_grid(alpha: Array, top: Array, whole: npt.NDArray[Any], y: Array | None 
         α is not finite, or lies on no grid that a certificate can have.
     """
     from mipfs.kernels import earned
-    from mipfs.kernels.structures import given
+    from mipfs.kernels.structures import only_read
 
-    ends = given(top if np.isfinite(top[0]) else top[:0])
+    ends = only_read(top if np.isfinite(top[0]) else top[:0])
     is_finite = math.isfinite(float(alpha.sum()))  # of numbers of 0 and more
-    q = int(earned.to_grid(given(alpha), ends, finest(alpha.size), whole)) if is_finite else MOST_Q + 1
+    q = int(earned.to_grid(only_read(alpha), ends, finest(alpha.size), whole)) if is_finite else MOST_Q + 1
     if abs(q) > MOST_Q:
         raise NumericalError("a dual vector leaves floating point: C times the squares of the columns is too large")
     if y is not None:
-        earned.balance(whole, ends, q, given(y))
+        earned.balance(whole, ends, q, only_read(y))
     return q

@@ -20,14 +20,14 @@ from mipfs.kernels.bound import rounded_down
 from mipfs.kernels.kinds import FINEST
 from mipfs.measures import Measure, Violated
 from mipfs.plumbing.arrays import Array, Arrays, Integers, check_positions
-from mipfs.svm.dyadic import BITS, reduced
+from mipfs.svm.dyadic import BITS, reduce_surplus
 
 NUMBERS_PER_BLOCK = 1 << 22
 """Numbers in a block of labellings that are multiplied at a time."""
 
 
 @dataclass(frozen=True, eq=False)
-class Combination:
+class LabellingsDual:
     """A feasible dual vector α_k = whole_k·2^−q over m labellings: α ≥ 0 and Σα ≤ C hold exactly.
 
     Attributes
@@ -171,9 +171,9 @@ class Labellings:
         self._filled = before[self._filled]
         # into arrays of their own: `kept` may have been asked for those before
         self._counts, self._losses, self._idle = (
-            _moved(array, kept, 0) for array in (self._counts, self._losses, self._idle)
+            _move_entries(array, kept, 0) for array in (self._counts, self._losses, self._idle)
         )
-        self._A = _moved(self._A, kept, 1)
+        self._A = _move_entries(self._A, kept, 1)
         self.size = kept.size
         self._seen = {self._counts[k].tobytes(): k for k in range(self.size)}
         return keep
@@ -222,14 +222,14 @@ class Labellings:
         self._place[columns] = np.arange(columns.size)
         self._seen = {self._counts[k].tobytes(): k for k in range(K)}
 
-    def combine(self, alpha: Array, C: float) -> Combination:
+    def combine(self, alpha: Array, C: float) -> LabellingsDual:
         """α (K,) made feasible exactly."""
         whole, q = feasible(alpha, C, self.measure.largest)
         used = np.flatnonzero(whole)
         return combination(self.measure, self._counts[used].copy(), self._losses[used].copy(), whole[used], q)
 
 
-def _moved(array: npt.NDArray[Any], kept: Integers, axis: int) -> npt.NDArray[Any]:
+def _move_entries(array: npt.NDArray[Any], kept: Integers, axis: int) -> npt.NDArray[Any]:
     """An array of the same size whose first entries along an axis are those `kept` of this one."""
     found = np.zeros_like(array)
     place = (slice(None),) * axis + (slice(kept.size),)
@@ -265,10 +265,10 @@ def feasible(alpha: Array, C: float, largest: int) -> tuple[Integers, int]:
     q = min(q, FINEST - max(0, math.frexp(C)[1]))  # C·2^q is a number
     limit = math.floor(math.ldexp(C, q))
     whole = np.clip(np.rint(np.ldexp(alpha, q)), 0.0, float(limit)).astype(np.int64)
-    return reduced(whole, int(whole.sum()) - limit), q
+    return reduce_surplus(whole, int(whole.sum()) - limit), q
 
 
-def combination(measure: Measure, counts: npt.NDArray[Any], losses: Array, whole: Integers, q: int) -> Combination:
+def combination(measure: Measure, counts: npt.NDArray[Any], losses: Array, whole: Integers, q: int) -> LabellingsDual:
     """The dual vector of integers `whole` over labellings; its v and its g rounded down."""
     total = np.zeros(measure.n, dtype=np.int64)
     for k in range(whole.size):  # no copy of all counts as 64-bit integers
@@ -276,16 +276,16 @@ def combination(measure: Measure, counts: npt.NDArray[Any], losses: Array, whole
     v = measure.direction(np.ldexp(total.astype(float), -q))
     g = float(np.ldexp(whole.astype(float), -q) @ losses)
     # Δ is off by at most n roundings, the sum by m, whatever their order
-    return Combination(counts, losses, whole, q, v, rounded_down(g, g, measure.n + whole.size))
+    return LabellingsDual(counts, losses, whole, q, v, rounded_down(g, g, measure.n + whole.size))
 
 
-def combined_arrays(name: str, dual: Combination) -> Arrays:
+def combined_arrays(name: str, dual: LabellingsDual) -> Arrays:
     """A dual vector over labellings as arrays whose names begin with `name`."""
     parts = {"counts": dual.counts, "losses": dual.losses, "whole": dual.whole, "q": np.array(dual.q)}
     return {f"{name}_{part}": array for part, array in parts.items()}
 
 
-def combined(name: str, kept: Mapping[str, npt.NDArray[Any]], measure: Measure) -> Combination | None:
+def combine_dual(name: str, kept: Mapping[str, npt.NDArray[Any]], measure: Measure) -> LabellingsDual | None:
     """The dual vector that `combined_arrays` kept; None where there is none.
 
     Raises

@@ -19,7 +19,7 @@ DECREASE_SHARE = 1e-4
 """Share of the decrease that the slope promises which a step must bring."""
 
 
-class PlainSolver(solver.Solver):
+class PlainSolver(solver.SvmSolver):
     """Newton's method on ½‖w‖² + L(Au) with `Loss.derivatives`."""
 
     def start(self) -> tuple[Array, float]:

@@ -29,12 +29,12 @@ def project(alpha: Array, top: Array, y: Array, bias: bool, c: Array | None = No
     if not bias:
         return np.asarray(np.clip(alpha, 0.0, top), dtype=float)
     from mipfs.kernels.projection import nearest
-    from mipfs.kernels.structures import given
+    from mipfs.kernels.structures import only_read
 
     slope = y if c is None else c * y
     # α_i leaves 0 and reaches top_i at these values of ν
     breaks = np.concatenate([alpha / slope, ((alpha - top) / slope)[np.isfinite(top)]])
     breaks.sort()
     found = np.empty(alpha.size)
-    nearest(given(alpha), given(slope), given(top), given(y), breaks, found)
+    nearest(only_read(alpha), only_read(slope), only_read(top), only_read(y), breaks, found)
     return found

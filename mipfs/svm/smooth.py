@@ -15,7 +15,7 @@ MAX_STEPS = 200
 """Newton steps before an attempt is given up."""
 
 
-class Solver(solver.Solver):
+class SmoothSolver(solver.SvmSolver):
     """Newton's method for a twice (or once, piecewise) differentiable loss that the kernels know."""
 
     def start(self) -> tuple[Array, float]:
@@ -26,13 +26,13 @@ class Solver(solver.Solver):
         self, A: Any, c: Array, k: int, u: Array, alpha: Array, *, rho: float, tol: float, warm: bool, careful: bool
     ) -> tuple[float, int]:
         """Minimise over u = (w, b), in place; alpha receives −L'."""
-        from mipfs.kernels.newton import Rows, newton
-        from mipfs.kernels.structures import given
+        from mipfs.kernels.newton import SvmRows, newton
+        from mipfs.kernels.structures import only_read
 
         state = np.zeros(3)
         kernels = self.loss.kernels
         assert kernels is not None
         steps = solver.steps_per_call(STEPS_PER_CALL, c.size * u.size)
         while state[1] == 0.0 and state[2] < MAX_STEPS and not self.must_stop():
-            newton(Rows(A, given(c), k), kernels.made, u, alpha, state, tol, steps, self._work)
+            newton(SvmRows(A, only_read(c), k), kernels.made, u, alpha, state, tol, steps, self._work)
         return rho, int(state[2])

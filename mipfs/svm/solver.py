@@ -2,7 +2,7 @@
 
     v(σ) = min over w, b of ½ Σ w_j²/σ_j + L(y∘(Xw + b)) = max over α ∈ A of g(α) − ½ Σ σ_j ω_j(α)²
 
-A loss adds the minimisation itself (`Solver.minimise`).
+A loss adds the minimisation itself (`SvmSolver.minimise`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from scipy import sparse
 
 from mipfs.data.block import Block
 from mipfs.data.instance import Instance
-from mipfs.data.matrix import by_label, refined
+from mipfs.data.matrix import by_label, refine_kinds
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.svm.projection import project
 
 if TYPE_CHECKING:
-    from mipfs.svm.labellings import Combination
+    from mipfs.svm.labellings import LabellingsDual
 
 
 U = 2.0**-53
@@ -76,7 +76,7 @@ class SVM:
     rho: float
     steps: int
     q: int = 0
-    combination: Combination | None = None
+    combination: LabellingsDual | None = None
 
     @property
     def gap(self) -> float:
@@ -84,7 +84,7 @@ class SVM:
         return (self.primal - self.dual) / abs(self.primal) if self.primal > self.dual else 0.0
 
 
-class Solver(ABC):
+class SvmSolver(ABC):
     """The SVM on any columns of one instance.
 
     Parameters
@@ -110,7 +110,7 @@ class Solver(ABC):
         self.bias = bias
         self._buffer = np.empty(0)
         self._work = np.empty((7, 0))
-        self._taken_off = TakenOff(data, bias)
+        self._taken_off = ColumnShift(data, bias)
         self._classes = [np.flatnonzero(data.y == sign) for sign in (1.0, -1.0)]
         # The kernels see weights c/‖c‖∞ and columns √‖c‖∞ x: the same problem divided by ‖c‖∞, whatever its size.
         self.size = float(self.c.max())
@@ -208,7 +208,7 @@ class Solver(ABC):
         most, part = int(MERGE_BELOW * data.n_samples), data.block(ids).values
         if self.bias and sparse.issparse(part):
             kind: npt.NDArray[Any] = np.empty(data.n_samples, np.int32)
-            first, _ = refined(part, kind, by_label(data.y, kind), most)
+            first, _ = refine_kinds(part, kind, by_label(data.y, kind), most)
         else:
             first, kind = kinds(A, most)
         if first.size == 0:
@@ -258,7 +258,7 @@ class Solver(ABC):
         squares = 0.5 * self.size * float(u[:k] @ u[:k])
         loss = self.loss.value(m, self.c)
         if self.loss.vanishes and n:
-            least, move = self._centred(m)
+            least, move = self._centre(m)
             factor, doubt = self._clearing(ids, w, b + move, least)
             if squares * factor * factor < squares + loss + doubt * float(self.c.max()):
                 w = factor * w
@@ -267,7 +267,7 @@ class Solver(ABC):
                 loss = 0.0
         return SVM(w, b, exact, squares + loss, dual, rho, steps, q)
 
-    def _centred(self, m: Array) -> tuple[float, float]:
+    def _centre(self, m: Array) -> tuple[float, float]:
         """The least margin once both classes have the same, of margins m (n,), and how far b moves for that."""
         first, second = (float(np.minimum.reduce(m[members], initial=np.inf)) for members in self._classes)
         if self.bias and math.isfinite(first) and math.isfinite(second):
@@ -290,7 +290,7 @@ class Solver(ABC):
         return (1.0 / (least - doubt) + 4.0 * U if least > doubt else np.inf), doubt
 
 
-class TakenOff:
+class ColumnShift:
     """What is subtracted from dense columns: their mean when a free bias can carry it, else the centre.
 
     Parameters
@@ -326,7 +326,7 @@ def kernel_rows(
     data: Instance,
     ids: Integers,
     root: Array | None,
-    off: TakenOff,
+    off: ColumnShift,
     bias: bool,
     ones: bool,
     room: Callable[[int], Array] = np.empty,
@@ -378,7 +378,7 @@ def kernel_rows(
     return A, center - away
 
 
-def kernel_columns(data: Instance, ids: Integers, off: TakenOff, bias: bool) -> tuple[Any, Array]:
+def kernel_columns(data: Instance, ids: Integers, off: ColumnShift, bias: bool) -> tuple[Any, Array]:
     """The columns y∘(x_j − z_j) of the kernels; see `kernel_rows`.
 
     Returns

@@ -15,7 +15,7 @@ from mipfs.atoms import parts
 from mipfs.atoms.features import Features
 from mipfs.atoms.top import TopFeatures, scores_of
 from mipfs.data import matrix
-from mipfs.data.blocked import held, split
+from mipfs.data.blocked import split_in_memory, split_ranges
 from mipfs.data.instance import Instance
 
 
@@ -49,7 +49,7 @@ def test_the_same_bytes_as_in_memory(dense: bool, scale: Any) -> None:
     one = Instance.from_arrays(X, y, scale=scale)
     first = solved(one)
     for width in (1, 64):
-        other = Instance.from_arrays(held(X, width), y, scale=scale)
+        other = Instance.from_arrays(split_in_memory(X, width), y, scale=scale)
         assert (other.sha256, other.is_sparse) == (one.sha256, one.is_sparse)
         second = solved(other)
         assert without_times(json.loads(first.to_json())) == without_times(json.loads(second.to_json()))
@@ -62,7 +62,7 @@ def test_the_same_bytes_as_in_memory(dense: bool, scale: Any) -> None:
 @pytest.mark.parametrize("changes", [{"bias": True}, {"loss": "hinge", "bias": True}, {"loss": "logistic"}])
 def test_other_losses(changes: dict[str, Any]) -> None:
     X, y = drawn(2)
-    one, other = Instance.from_arrays(X, y), Instance.from_arrays(held(X, 40), y)
+    one, other = Instance.from_arrays(X, y), Instance.from_arrays(split_in_memory(X, 40), y)
     first, second = solved(one, **changes), solved(other, **changes)
     assert without_times(json.loads(first.to_json())) == without_times(json.loads(second.to_json()))
     assert mipfs.verify(second, other).accepted
@@ -74,7 +74,7 @@ def test_every_best_column_is_found(monkeypatch: pytest.MonkeyPatch, scale: Any,
     monkeypatch.setattr(parts, "KEPT_COLUMNS", 40)
     monkeypatch.setattr(parts, "LEVEL_COLUMNS", 5)
     X, y = drawn(3, p=400)
-    features = Features(Instance.from_arrays(held(X, 90), y, scale=scale), scaling)
+    features = Features(Instance.from_arrays(split_in_memory(X, 90), y, scale=scale), scaling)
     whole = Features(Instance.from_arrays(X, y, scale=scale), features.scale if scaling == "norm" else "none")
     top, same = TopFeatures(features), TopFeatures(whole)
     for seed in range(6):
@@ -94,13 +94,13 @@ def test_every_best_column_is_found(monkeypatch: pytest.MonkeyPatch, scale: Any,
             inside = np.setdiff1d(np.arange(one.part.start, one.part.stop), found.ids)
             key = features.scores(v)[inside] if not one.screens else np.sqrt(features.scores(v)[inside])
             assert key.max(initial=0.0) <= found.rest * (1 + 1e-12) + 1e-300
-            assert parts.merged([found, parts.NOTHING], 2).rest >= found.keys[2]
+            assert parts.merge_best([found, parts.NOTHING], 2).rest >= found.keys[2]
 
 
 def test_columns_of_tiny_numbers_are_not_taken_for_nothing() -> None:
     """Σ|x| below the least float32 bounded ω by zero, and the best column was not looked at."""
     X, y = drawn(4)
-    for data in (Instance.from_arrays(X * 1e-60, y), Instance.from_arrays(held(X * 1e-60, 33), y)):
+    for data in (Instance.from_arrays(X * 1e-60, y), Instance.from_arrays(split_in_memory(X * 1e-60, 33), y)):
         _, sizes = TopFeatures(Features(data)).best(y, 5)
         np.testing.assert_allclose(sizes, np.sort(np.abs(X.T @ y))[::-1][:5] * 1e-60, rtol=1e-12)
 
@@ -110,9 +110,9 @@ def test_columns_of_tiny_numbers_are_not_taken_for_nothing() -> None:
 def test_scales_are_those_of_memory(kind: str, dense: bool) -> None:
     X, _ = drawn(5)
     X = X.toarray(order="F") if dense else X
-    values, center, shift, scale = matrix.scaled(X, kind)
+    values, center, shift, scale = matrix.scale_columns(X, kind)
     for width in (1, 17, 999):
-        found = held(X, width).scaled(kind)
+        found = split_in_memory(X, width).scaled(kind)
         for one, other in zip(found[1:], (center, shift, scale), strict=True):
             np.testing.assert_array_equal(one, other)
         whole = found[0][:, :]
@@ -121,7 +121,7 @@ def test_scales_are_those_of_memory(kind: str, dense: bool) -> None:
 
 def test_products_and_columns() -> None:
     X, _ = drawn(6)
-    blocks, r = held(X, 13), np.random.default_rng(0)
+    blocks, r = split_in_memory(X, 13), np.random.default_rng(0)
     v, w = r.standard_normal((X.shape[0], 3)), r.standard_normal(X.shape[1])
     np.testing.assert_allclose(blocks.T @ v, X.T @ v, atol=1e-12)
     np.testing.assert_allclose(v.T @ blocks, v.T @ X, atol=1e-12)
@@ -139,21 +139,21 @@ def test_float32_values_are_those_exactly_and_sums_are_double() -> None:
     X, y = drawn(7)
     narrow = sparse.csc_array(X).astype(np.float32)
     one = Instance.from_arrays(narrow.astype(float), y)
-    other = Instance.from_arrays(held(narrow, 50), y)
+    other = Instance.from_arrays(split_in_memory(narrow, 50), y)
     assert without_times(json.loads(solved(one).to_json())) == without_times(json.loads(solved(other).to_json()))
 
 
 def test_rows_are_refused_kindly() -> None:
     X, y = drawn(8)
     with pytest.raises(mipfs.MipfsError, match="read by columns"):
-        Instance.from_arrays(held(X, 50), y).part(np.arange(5))
+        Instance.from_arrays(split_in_memory(X, 50), y).part(np.arange(5))
 
 
 def test_split_covers_all_columns() -> None:
     r = np.random.default_rng(0)
     for _ in range(50):
         counts = r.integers(0, 9, r.integers(1, 40))
-        ranges = split(counts, int(r.integers(1, 30)))
+        ranges = split_ranges(counts, int(r.integers(1, 30)))
         assert [ranges[0][0], ranges[-1][1]] == [0, counts.size]
         assert all(a[1] == b[0] for a, b in itertools.pairwise(ranges))
         assert all(stop > start for start, stop in ranges)

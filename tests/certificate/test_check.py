@@ -16,7 +16,7 @@ from scipy import sparse
 
 import mipfs
 from mipfs.check.dual_vectors import Duals
-from mipfs.check.leaves import Tree, least_bound
+from mipfs.check.leaves import CoverTree, least_bound
 from mipfs.check.result import check_result
 from mipfs.check.statement import Statement
 from mipfs.check.tree import check, check_unproven
@@ -245,7 +245,7 @@ def test_bounds_lie_below_those_of_exact_arithmetic(seed: int, bias: bool, loss:
     params = {"M": M, "C": 0.7, "lambda": 0.3, "loss": loss, "bias": bias}
     statement = Statement({"params": params, "rows": []}, data)
     arrays = proof.arrays()
-    found, _ = least_bound(statement, Duals(statement, arrays), Tree(arrays, p, statement.whole), arrays)
+    found, _ = least_bound(statement, Duals(statement, arrays), CoverTree(arrays, p, statement.whole), arrays)
 
     alpha = [Fraction(int(v)) / Fraction(2) ** q for v in k]
     g = sum(alpha, Fraction())

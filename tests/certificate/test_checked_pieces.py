@@ -12,14 +12,14 @@ import pytest
 from mipfs.check import leaves
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.joint import JOINT
-from mipfs.check.leaves import Fixings, Tree, Walk
+from mipfs.check.leaves import CoverTree, Fixings, TreeWalk
 from mipfs.check.statement import Statement
-from mipfs.check.steps import LEAF, RELEASE, RESTORE, SCREEN, Pieces
+from mipfs.check.steps import LEAF, RELEASE, RESTORE, SCREEN, TreePieces
 from mipfs.check.tree import Report, check
-from mipfs.check.workers import ALONE, Workers
+from mipfs.check.workers import ALONE, LeafWorkers
 from mipfs.plumbing import forked
-from mipfs.plumbing.forked import Forked
-from mipfs.readers.duals import decoded, decoded_rows
+from mipfs.plumbing.forked import ForkedPool
+from mipfs.readers.duals import decode_dual, decoded_rows
 from tests.certificate import attack
 
 SEEDS = range(120)
@@ -34,7 +34,7 @@ def in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forked, "is_safe", lambda: True)
 
 
-def report(seed: int, workers: Workers) -> Report:
+def report(seed: int, workers: LeafWorkers) -> Report:
     document, arrays, _, _, data = attack.attacked(seed)
     params = document.get("params")
     joint = isinstance(params, dict) and params.get("loss") == "structural"
@@ -47,7 +47,7 @@ def report(seed: int, workers: Workers) -> Report:
 def test_the_report_is_that_of_one_process(seed: int, in_pieces: None) -> None:
     alone = repr(report(seed, ALONE))
     for jobs in (2, 3):
-        assert repr(report(seed, Workers(Forked(jobs)))) == alone
+        assert repr(report(seed, LeafWorkers(ForkedPool(jobs)))) == alone
 
 
 @pytest.mark.slow
@@ -74,23 +74,23 @@ def test_the_first_of_several_forged_vectors_is_named(seed: int, in_pieces: None
     kinds = (JOINT,) if name == "dual_whole" else ()
     found = [
         dataclasses.replace(check(document, dict(arrays) | {name: forged}, data, *kinds, workers=workers), seconds=0.0)
-        for workers in (ALONE, Workers(Forked(2)), Workers(Forked(3)))
+        for workers in (ALONE, LeafWorkers(ForkedPool(2)), LeafWorkers(ForkedPool(3)))
     ]
     assert len({repr(one) for one in found}) == 1
 
 
-def walked(seed: int) -> tuple[Walk, Tree, Statement]:
+def walked(seed: int) -> tuple[TreeWalk, CoverTree, Statement]:
     """A walk through the certificate of a base, with its claim as the level of screening."""
     text, arrays, data = attack.base(seed)
     document = json.loads(text)
     kinds = JOINT if document["params"]["loss"] == "structural" else (Statement, Duals)
     statement = kinds[0](document, data)
-    tree = Tree(arrays, statement.p, statement.whole)
+    tree = CoverTree(arrays, statement.p, statement.whole)
     level = statement.unit(document["certificate"]["bound"])
-    return Walk(statement, kinds[1](statement, arrays), tree, arrays, None, level), tree, statement
+    return TreeWalk(statement, kinds[1](statement, arrays), tree, arrays, None, level), tree, statement
 
 
-def plain(part: leaves.Part) -> Any:
+def plain(part: leaves.PieceFindings) -> Any:
     return part._replace(seen=tuple(part.seen.tolist()))
 
 
@@ -111,7 +111,7 @@ def test_a_piece_does_not_depend_on_those_before_it(seed: int, in_pieces: None) 
 @pytest.mark.parametrize("seed", range(24))
 def test_the_way_to_a_piece_is_what_was_not_taken_back(seed: int, in_pieces: None) -> None:
     _, tree, statement = walked(seed)
-    pieces, p = Pieces(tree.steps, statement.p, 1), statement.p
+    pieces, p = TreePieces(tree.steps, statement.p, 1), statement.p
     assert pieces.ends[0] == 0
     assert np.all(np.diff(pieces.ends) > 0)
     assert all(j not in (LEAF, SCREEN) for j, _ in list(tree.steps)[int(pieces.ends[-1]) :])
@@ -137,7 +137,7 @@ def test_dual_vectors_are_read_together_as_one_by_one(seed: int) -> None:
     if "dual_label" in arrays:
         return
     ids = rng.integers(0, count, 2 * count)
-    expected = np.array([decoded(arrays, d, n) for d in ids.tolist()])
+    expected = np.array([decode_dual(arrays, d, n) for d in ids.tolist()])
     np.testing.assert_array_equal(decoded_rows(arrays, ids, n), expected)
     assert decoded_rows(arrays, ids[:0], n).shape == (0, n)
     longer = arrays["dual_start"].copy()
@@ -166,7 +166,7 @@ def test_dual_vectors_of_any_form_are_read_together_as_one_by_one(seed: int) -> 
         "dual_width": width.astype(np.uint8),
         "dual_top": rng.random(n) if seed % 2 else np.empty(0),
     }
-    expected = np.array([decoded(arrays, d, n) for d in range(count)])
+    expected = np.array([decode_dual(arrays, d, n) for d in range(count)])
     np.testing.assert_array_equal(decoded_rows(arrays, np.arange(count), n), expected)
     backwards = np.arange(count)[::-1]
     np.testing.assert_array_equal(decoded_rows(arrays, backwards, n), expected[::-1])

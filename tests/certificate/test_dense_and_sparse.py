@@ -13,7 +13,7 @@ from scipy import sparse
 
 import mipfs
 from mipfs.data import matrix
-from mipfs.data.blocked import held
+from mipfs.data.blocked import split_in_memory
 from mipfs.data.instance import Instance
 from mipfs.result.result import Result
 
@@ -36,8 +36,8 @@ def drawn(seed: int, n: int = 60) -> tuple[np.ndarray, np.ndarray]:
 STORED: dict[str, Any] = {
     "dense": np.asfortranarray,
     "sparse": sparse.csc_array,
-    "blocked": lambda X: held(sparse.csc_array(X), 2),
-    "dense blocks": lambda X: held(np.asfortranarray(X), 2),
+    "blocked": lambda X: split_in_memory(sparse.csc_array(X), 2),
+    "dense blocks": lambda X: split_in_memory(np.asfortranarray(X), 2),
 }
 
 
@@ -101,9 +101,9 @@ def test_full_columns_have_the_bits_of_dense_ones() -> None:
     for seed in range(6):
         X, _ = drawn(seed)
         full = np.all(X != 0, axis=0)
-        dense, _, *moments = matrix.scaled(np.asfortranarray(X), "standard")
-        for stored in (sparse.csc_array(X), held(sparse.csc_array(X), 2)):
-            values, center, *found = matrix.scaled(stored, "standard")
+        dense, _, *moments = matrix.scale_columns(np.asfortranarray(X), "standard")
+        for stored in (sparse.csc_array(X), split_in_memory(sparse.csc_array(X), 2)):
+            values, center, *found = matrix.scale_columns(stored, "standard")
             whole = values.toarray() if sparse.issparse(values) else values[:, :].toarray()
             np.testing.assert_array_equal(whole[:, full], dense[:, full])
             assert not np.any(center[full])

@@ -89,7 +89,7 @@ def made(room: Path) -> Callable[[str], Made]:
             else:
                 command = ["solve", "fsp-m", str(room / "three.csv"), *CLASSES[name]]
             assert main([*command, "--json", str(file), "--quiet"]) == 0
-            kept[name] = strict_json.parsed(file.read_text()), file.with_suffix(".cert.npz").read_bytes()
+            kept[name] = strict_json.parse_json(file.read_text()), file.with_suffix(".cert.npz").read_bytes()
         document, content = kept[name]
         return copy.deepcopy(document), content
 
@@ -321,7 +321,7 @@ def test_a_name_stands_once_at_every_depth(room: Path, made: Callable[[str], Mad
         twice = text.replace(f'"{name}":', f'"{name}": null, "{name}":', 1)
         assert twice != text
         with pytest.raises(ValueError, match="stands twice"):
-            strict_json.parsed(twice)
+            strict_json.parse_json(twice)
 
 
 @pytest.mark.sampled(7)

@@ -138,13 +138,13 @@ def test_the_search_is_the_same_with_and_without_a_record(monkeypatch: pytest.Mo
     problem = Problem(data, M=3, C=0.1)
     kept = mipfs.solve(problem, "gbd")
 
-    class Blind(gbd.Record):
+    class Blind(gbd.EvidenceTree):
         """Keeps nothing."""
 
         def finish(self, _: Any) -> None:
             return None
 
-    monkeypatch.setattr(gbd, "Record", Blind)
+    monkeypatch.setattr(gbd, "EvidenceTree", Blind)
     plain = mipfs.solve(problem, "gbd")
     assert mipfs.verify(plain, data).accepted
     assert (kept.counters, kept.objective) == (plain.counters, plain.objective)

@@ -15,10 +15,10 @@ from scipy import sparse
 import mipfs
 from mipfs.check import dual_vectors, few
 from mipfs.check.dual_vectors import Duals
-from mipfs.check.few import Few, over_few
-from mipfs.check.leaves import Tree, least_bound
+from mipfs.check.few import FewAtomsBound, over_few
+from mipfs.check.leaves import CoverTree, least_bound
 from mipfs.check.statement import Statement
-from mipfs.data.blocked import Blocked, held
+from mipfs.data.blocked import Blocked, split_in_memory
 from mipfs.data.instance import Instance
 from mipfs.problem import Problem
 from mipfs.proof.proof import Proof
@@ -38,7 +38,7 @@ def made(rng: np.random.Generator, kind: str) -> Instance:
     if kind in ("sparse", "centred", "blocks"):
         X = sparse.csc_array(np.where(rng.random((N, P)) < 0.4, X, 0.0))
     if kind == "blocks":
-        X = held(X, 37)
+        X = split_in_memory(X, 37)
     return Instance.from_arrays(X, y, scale="standard" if kind == "centred" else "none")
 
 
@@ -75,9 +75,9 @@ def test_the_bound_is_that_of_all_costs(kind: str, seed: int, monkeypatch: pytes
     monkeypatch.setattr(dual_vectors, "NUMBERS_PER_BLOCK", 64)  # and many blocks of columns
     arrays = proof.arrays()
     monkeypatch.setattr(dual_vectors, "COLUMNS_PER_BLOCK", 29)
-    duals, steps = Duals(statement, arrays), Tree(arrays, P, statement.whole)
+    duals, steps = Duals(statement, arrays), CoverTree(arrays, P, statement.whole)
     over, source, renamed = over_few(statement, duals, steps)
-    assert isinstance(source, Few)
+    assert isinstance(source, FewAtomsBound)
     assert over.p < P / 3
     found = least_bound(over, source, renamed, arrays)
     whole = least_bound(statement, duals, steps, arrays)
@@ -108,8 +108,8 @@ def test_other_proofs_are_checked_over_all_atoms() -> None:
     arrays = proof.arrays()
 
     def is_few(statement: Statement, arrays: Any = arrays) -> bool:
-        tree = Tree(arrays, P, statement.whole)
-        return isinstance(over_few(statement, Duals(statement, arrays), tree)[1], Few)
+        tree = CoverTree(arrays, P, statement.whole)
+        return isinstance(over_few(statement, Duals(statement, arrays), tree)[1], FewAtomsBound)
 
     params = {"M": 5, "C": 1.0, "lambda": 0.0, "loss": "squared-hinge", "bias": False}
     row = {"name": "r", "terms": {"x1": 1.0, "x2": 1.0}, "lb": None, "ub": 1.0, "origin": ""}
@@ -131,7 +131,7 @@ def wide(p: int, blocks: int | None) -> tuple[Instance, Problem]:
     at = np.sort(rng.choice(p, count, replace=False))
     X: Any = sparse.csc_array((rng.random(count), (rng.integers(0, n, count), at)), shape=(n, p))
     y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
-    data = Instance.from_arrays(X if blocks is None else held(X, blocks), y)
+    data = Instance.from_arrays(X if blocks is None else split_in_memory(X, blocks), y)
     return data, Problem(data, loss="squared-hinge", bias=False, M=5, C=1.0)
 
 

@@ -17,7 +17,7 @@ import mipfs
 from mipfs.check.card import check_card
 from mipfs.check.card_joint import NAMES, _Vectors
 from mipfs.cli import main
-from mipfs.lab.scorecard.cone import in_polar, projected
+from mipfs.lab.scorecard.cone import in_polar, project_on_cone
 from tests import two_checkers
 from tests.certificate.test_second_card import signed
 from tests.certificate.test_second_reading import judged
@@ -233,7 +233,7 @@ def test_the_minimum_on_a_cone_is_that_of_the_search() -> None:
             for square, at, a, b in zip(squares, q, low, high, strict=True)
         ]
         exact = float(second.least_on_cone(terms))
-        v = q / s - in_polar(q / s - projected(q / s, s * low, s * high), s, low, high)
+        v = q / s - in_polar(q / s - project_on_cone(q / s, s * low, s * high), s, low, high)
         assert -0.5 * float(v @ v) == pytest.approx(exact, abs=1e-9)
         first = -float(_Vectors._cone(q, np.zeros(k), squares, low, high))
         assert first <= exact + 1e-15

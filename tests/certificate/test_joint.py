@@ -15,10 +15,10 @@ from scipy import sparse
 import mipfs
 from mipfs.check import exact_joint
 from mipfs.check.joint import JointDuals, JointStatement
-from mipfs.check.leaves import Tree, least_bound
-from mipfs.check.measure import Measure
+from mipfs.check.leaves import CoverTree, least_bound
+from mipfs.check.measure import StatedMeasure
 from mipfs.check.result import check_result
-from mipfs.check.rounding import Rejected
+from mipfs.check.rounding import CertificateError
 from mipfs.data.instance import Instance
 from mipfs.measures import get_measure
 from mipfs.problem import Problem
@@ -51,7 +51,7 @@ def test_measures_equal_their_definition_over_all_labellings(name: str, given: d
     rng = np.random.default_rng(seed)
     y = labels(rng, 5 if name in ("roc-auc", "average-precision") else 7)
     losses, V = labellings(name, y, **given)  # type: ignore[arg-type]
-    measure = Measure({"measure": name, **given}, y)
+    measure = StatedMeasure({"measure": name, **given}, y)
     scores = (rng.normal(size=y.size), rng.integers(-1, 2, y.size) * 0.5, np.zeros(y.size))
     for f in scores:
         assert measure.worst(f)[0] == pytest.approx(float(np.max(losses - V @ f)), abs=1e-12)
@@ -66,10 +66,10 @@ def test_measures_equal_their_definition_over_all_labellings(name: str, given: d
     assert found == pytest.approx(losses[kept], abs=1e-14)
 
 
-def fits(measure: Measure, counts: Any) -> bool:
+def fits(measure: StatedMeasure, counts: Any) -> bool:
     try:
         measure.losses(counts[None, :])
-    except Rejected:
+    except CertificateError:
         return False
     return True
 
@@ -79,7 +79,7 @@ def test_every_most_violated_ranking_is_one_to_the_checker(name: str) -> None:
     rng = np.random.default_rng(5)
     for _ in range(50):
         y = labels(rng, int(rng.integers(2, 40)))
-        ours, measure = get_measure(name, y), Measure({"measure": name}, y)
+        ours, measure = get_measure(name, y), StatedMeasure({"measure": name}, y)
         f = rng.normal(size=y.size).round(int(rng.integers(0, 3)))
         violated = ours.violated(f)
         assert measure.losses(violated.counts[None, :])[0] == pytest.approx(violated.loss, abs=1e-13)
@@ -97,8 +97,8 @@ def test_every_most_violated_ranking_is_one_to_the_checker(name: str) -> None:
     ],
 )
 def test_counts_of_no_labelling_are_rejected(name: str, counts: Any, reason: str) -> None:
-    with pytest.raises(Rejected, match=reason):
-        Measure({"measure": name}, np.array([1.0, 1.0, -1.0, -1.0])).losses(np.array(counts))
+    with pytest.raises(CertificateError, match=reason):
+        StatedMeasure({"measure": name}, np.array([1.0, 1.0, -1.0, -1.0])).losses(np.array(counts))
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_counts_of_no_labelling_are_rejected(name: str, counts: Any, reason: str
     ],
 )
 def test_measures_that_are_not_defined_are_rejected(params: dict[str, Any], y: Any) -> None:
-    with pytest.raises(Rejected):
-        Measure(params, np.array(y))
+    with pytest.raises(CertificateError):
+        StatedMeasure(params, np.array(y))
 
 
 # --- certificates of the drivers --------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def test_bounds_lie_below_those_of_exact_arithmetic(name: str, centred: bool) ->
     params = {"M": M, "C": 1.0, "lambda": 0.01, "loss": "structural", "bias": False, "measure": name}
     arrays = proof.arrays()
     statement = JointStatement({"params": params, "rows": []}, data)
-    found, _ = least_bound(statement, JointDuals(statement, arrays), Tree(arrays, p, statement.whole), arrays)
+    found, _ = least_bound(statement, JointDuals(statement, arrays), CoverTree(arrays, p, statement.whole), arrays)
 
     P, N = int((y > 0).sum()), int((y < 0).sum())
     alpha = [Fraction(int(value), 2**q) for value in whole]
@@ -386,7 +386,7 @@ def test_the_largest_excess_is_that_of_rational_arithmetic(name: str, given: dic
     """Ours, the checker's, and within its error that of floats: as over all labellings, which none of them lists."""
     rng = np.random.default_rng(seed)
     y = labels(rng, 5 if name in ("roc-auc", "average-precision") else 7)
-    ours, measure = get_measure(name, y, **given), Measure({"measure": name, **given}, y)  # type: ignore[arg-type]
+    ours, measure = get_measure(name, y, **given), StatedMeasure({"measure": name, **given}, y)  # type: ignore[arg-type]
     losses, V = labellings(name, y, **given)  # type: ignore[arg-type]
     for f in (rng.normal(size=y.size), rng.integers(-1, 2, y.size) * 0.5, np.zeros(y.size), 1e6 + rng.random(y.size)):
         whole = [int(Fraction(value) * 2**60) for value in f.tolist()]
@@ -411,7 +411,7 @@ def test_exact_excesses_agree_on_some_hundred_samples(name: str) -> None:
     y = labels(rng, 150)
     f = rng.normal(size=150).round(2) + 0.3 * y
     whole = [int(Fraction(value) * 2**60) for value in f.tolist()]
-    measure = Measure({"measure": name}, y)
+    measure = StatedMeasure({"measure": name}, y)
     exact = exact_joint.worst(measure, whole, -60)
     ours = get_measure(name, y).excess([Fraction(one, 2**60) for one in whole])
     assert exact is not None

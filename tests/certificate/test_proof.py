@@ -17,7 +17,7 @@ from mipfs.check.tree import Report, check
 from mipfs.data.instance import Instance
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import OPEN, SCREENED, Proof
-from mipfs.result.sidecar import Claim
+from mipfs.result.sidecar import ProofClaim
 
 Array = npt.NDArray[np.float64]
 
@@ -138,7 +138,7 @@ def test_ten_thousand_leaves_at_five_thousand_samples(tmp_path: Path) -> None:
     for turn, (node, _) in zip(turns, stack, strict=True):
         proof.close(node, proof.add_dual(np.roll(some[turn % 50], 2 * turn), q))
     stored = time.perf_counter() - begin
-    assert len(Claim(proof, "tree", 0.0, 1e-4).packed()) < 50e6
+    assert len(ProofClaim(proof, "tree", 0.0, 1e-4).packed()) < 50e6
     assert proof.duals.n_bytes < 50e6
     begin = time.perf_counter()
     report = claim_all(proof, data, 10)
@@ -180,12 +180,14 @@ def test_screening_leaves_share_one_sort() -> None:
 
 def assert_least(arrays: dict[str, npt.NDArray[np.int64]], data: Instance, M: int, least: float) -> None:
     from mipfs.check.dual_vectors import Duals
-    from mipfs.check.leaves import Tree, least_bound
+    from mipfs.check.leaves import CoverTree, least_bound
     from mipfs.check.statement import Statement
 
     params = {"M": M, "C": 1.0, "lambda": 0.0, "loss": "hinge", "bias": True}
     statement = Statement({"params": params, "rows": []}, data)
-    found, _ = least_bound(statement, Duals(statement, arrays), Tree(arrays, data.n_features, statement.whole), arrays)
+    found, _ = least_bound(
+        statement, Duals(statement, arrays), CoverTree(arrays, data.n_features, statement.whole), arrays
+    )
     assert found == pytest.approx(least, rel=1e-12)
     assert found <= least * (1 + 1e-15) + 1e-9
 

@@ -80,7 +80,7 @@ def test_the_objective_is_that_of_rational_arithmetic(seed: int) -> None:
     weights = np.array(list(document["weights"].values()))
     b = classifier._intercept(statement, ids, weights, document["intercept"])
     rho = 1.0 if statement.margin == "unit" else -2.0 * document["objective"]
-    found, error = classifier.value(statement, chosen, classifier.Classifier(chosen, ids, weights, b, rho))
+    found, error = classifier.value(statement, chosen, classifier.StatedClassifier(chosen, ids, weights, b, rho))
     exact = exact_objective(document, problem.data)
     assert abs(Fraction(found) - exact) <= Fraction(error)
     assert error <= 1e-11 * abs(found)
@@ -114,7 +114,7 @@ def test_what_dual_vectors_prove_is_below_rational_arithmetic_and_near_it(seed: 
     for number in range(duals.n_blocks):
         values, costs = duals.block_of(number)
         for d, (g, cost) in enumerate(zip(values, costs, strict=True), number * duals.per_block):
-            whole, q = stored.decoded(arrays, d, data.n_samples).tolist(), int(arrays["dual_q"][d])
+            whole, q = stored.decode_dual(arrays, d, data.n_samples).tolist(), int(arrays["dual_q"][d])
             alpha = [Fraction(k) / Fraction(2) ** q for k in whole]
             exact = exact_dual(problem, alpha)
             assert (1 - 1e-13) * exact - Fraction(1, 2**1000) <= Fraction(g) <= exact

@@ -136,10 +136,10 @@ class Truth:
         if key not in _KNOWN:
             parts = [self.X[:, self.columns[g]] * self.scale[g] for g in sorted(chosen)]
             Z = np.hstack(parts) if parts else np.empty((self.X.shape[0], 0))
-            _KNOWN[key] = self._solved(Z)
+            _KNOWN[key] = self._solve_one(Z)
         return _KNOWN[key]
 
-    def _solved(self, Z: Array) -> tuple[float, float]:
+    def _solve_one(self, Z: Array) -> tuple[float, float]:
         y, loss = self.data.y, self.params["loss"]
         if loss == "structural":
             losses, V = _labellings(

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import mipfs
-from mipfs.result.state import Began, State
+from mipfs.result.state import RunState, StartCommand
 from tests.cli.attack import environment
 from tests.cli.outcome import Cli
 
@@ -124,9 +124,9 @@ def test_resume_is_a_process_like_any_other(small: Path) -> None:
     folder = small.parent
     data = mipfs.read(small)
     mipfs.solve(mipfs.Problem(data, M=1), iteration_limit=1, checkpoint=folder / "s.npz")
-    state = State.load(folder / "s.npz")
+    state = RunState.load(folder / "s.npz")
     arguments = ("solve", "fsp-m", small.name, "-p", "M=1")
-    replace(state, began=Began(arguments, str(folder))).save(folder / "s.npz")
+    replace(state, began=StartCommand(arguments, str(folder))).save(folder / "s.npz")
     run = subprocess.run(
         [sys.executable, "-m", "mipfs", "resume", "s.npz", "--json", "-"],
         cwd=folder, env=environment(), capture_output=True, text=True, timeout=60, check=False,
@@ -171,7 +171,7 @@ def test_ctrl_c_leaves_a_state_that_goes_on(noise: Path) -> None:
 
 def _made_to_say(state: Path, *arguments: str, folder: Path) -> None:
     """A state that says it began by another command."""
-    replace(State.load(state), began=Began(arguments, str(folder))).save(state)
+    replace(RunState.load(state), began=StartCommand(arguments, str(folder))).save(state)
 
 
 @pytest.mark.sampled(5)

@@ -54,14 +54,14 @@ def test_the_json_of_the_demo_is_a_result(cli: Cli) -> None:
 def test_the_shipped_instance_is_found_in_a_wheel_and_in_a_checkout(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert demo.shipped(demo.INSTANCE).is_file()
+    assert demo.shipped_path(demo.INSTANCE).is_file()
     monkeypatch.setattr(demo, "__file__", str(tmp_path / "mipfs" / "cli" / "demo.py"))
     inside = tmp_path / "mipfs" / "instances" / "d.svm"
     beside = tmp_path / "instances" / "d.svm"
-    assert demo.shipped("d.svm") == beside
+    assert demo.shipped_path("d.svm") == beside
     inside.parent.mkdir(parents=True)
     inside.touch()
-    assert demo.shipped("d.svm") == inside
+    assert demo.shipped_path("d.svm") == inside
 
 
 def test_models_lists_every_formulation_and_driver(cli: Cli) -> None:

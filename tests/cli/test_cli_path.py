@@ -16,7 +16,7 @@ from rich.console import Console
 
 import mipfs
 from mipfs.cli.live_path import View
-from mipfs.cli.output import Targets
+from mipfs.cli.output import OutputTargets
 from mipfs.cli.path import _axes, finish_path
 from mipfs.lab.studies.solution_path import SolutionPath
 from mipfs.report.numbers import percent
@@ -166,7 +166,7 @@ def test_contradicting_rows_are_exit_code_3(cli: Cli, small: Path, tmp_path: Pat
 
 
 def test_a_path_that_reached_nothing_is_exit_code_4(capsys: pytest.CaptureFixture[str]) -> None:
-    assert finish_path(SolutionPath("M", {"M": [1, 2]}, "gbd", (), interrupted=True), Targets()) == 4
+    assert finish_path(SolutionPath("M", {"M": [1, 2]}, "gbd", (), interrupted=True), OutputTargets()) == 4
     assert "stopped before any classifier was found" in capsys.readouterr().err
 
 

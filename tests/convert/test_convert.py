@@ -25,7 +25,7 @@ import mipfs
 from mipfs.cli import main
 from mipfs.convert import convert
 from mipfs.convert import transpose as room
-from mipfs.convert.spill import Buffer
+from mipfs.convert.spill import EntryBuffer
 from mipfs.errors import DataError, LabelError, UsageError
 from mipfs.readers import svmlight, table_chunks
 from mipfs.readers.store import check
@@ -41,7 +41,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_chunks, "CELLS", 40)
     monkeypatch.setattr(room, "MB", 1)  # "megabytes" are bytes then
     monkeypatch.setattr(room, "LEAST_MEMORY", 1)
-    monkeypatch.setattr(Buffer, "capacity", property(lambda _: 150, lambda _, value: None), raising=False)
+    monkeypatch.setattr(EntryBuffer, "capacity", property(lambda _: 150, lambda _, value: None), raising=False)
 
 
 def text(seed: int, n: int = 60, p: int = 40) -> str:
@@ -256,9 +256,11 @@ def test_stopped_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     source = tmp_path / "a.svm"
     source.write_text(text(3, 300))
     convert(source, tmp_path / "whole", block=400)
-    room_of, name = {"run": (Buffer, "write"), "block": (second, "_write_block"), "last": (second, "_write_samples")}[
-        stage
-    ]
+    room_of, name = {
+        "run": (EntryBuffer, "write"),
+        "block": (second, "_write_block"),
+        "last": (second, "_write_samples"),
+    }[stage]
     real, calls = getattr(room_of, name), [0]
 
     def failing(*given: Any) -> Any:

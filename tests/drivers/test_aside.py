@@ -12,7 +12,7 @@ import pytest
 from mipfs.drivers import gbd
 from mipfs.inner.subproblem import Subproblem
 from mipfs.problem import Problem
-from mipfs.run.aside import Climb, Strand
+from mipfs.run.aside import Climb, SearchStrand
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
 from tests.climb_cases import drawn, values_of
@@ -21,12 +21,12 @@ from tests.drivers.test_swaps import LOSSES, M, P, mask, neighbours
 Work = Callable[[], None]
 
 
-def begun(problem: Problem, count: int) -> tuple[Supports, list[Strand]]:
+def begun(problem: Problem, count: int) -> tuple[Supports, list[SearchStrand]]:
     """A run whose incumbent is the worst selection of M features, and its strands."""
     supports = Supports(Run(problem, gbd.Options()), Subproblem(problem), tol=1e-8)
     values = {ids: value for ids, value in values_of(problem).items() if len(ids) == M}
     supports.evaluate(mask(max(values, key=values.__getitem__)))
-    return supports, [Strand(supports, is_apart=count > 1) for _ in range(count)]
+    return supports, [SearchStrand(supports, is_apart=count > 1) for _ in range(count)]
 
 
 def climbed(problem: Problem, count: int, most: int, order: Callable[[list[Work]], list[Work]]) -> Supports:
@@ -100,6 +100,6 @@ def test_a_selection_that_the_run_gave_up_is_given_up_beside_it() -> None:
     supports.evaluate(mask(min(values, key=values.__getitem__)))
     enough = 0.5 * (supports.run.objective + true)
     assert supports.evaluate(mask(worst), enough) is not None
-    beside = Strand(supports, is_apart=True).supports
+    beside = SearchStrand(supports, is_apart=True).supports
     assert beside.evaluate(mask(worst), enough) is None
     assert beside.evaluate(mask(worst)) is not None

@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 from mipfs.data.instance import Instance
-from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Relaxation, Warm, carries
+from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, BooleanRelaxation, NodeOutcome, WarmStart, carries
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
 from tests.node_cases import solve
@@ -47,10 +47,10 @@ def declared(problem: Problem, states: Any) -> float:
     return float(program.solve(solver="CLARABEL", tol_gap_rel=1e-9, tol_gap_abs=1e-9, tol_feas=1e-9))
 
 
-def solved(problem: Problem, states: Any, cutoff: float = math.inf, share: float = 0.0) -> Outcome:
+def solved(problem: Problem, states: Any, cutoff: float = math.inf, share: float = 0.0) -> NodeOutcome:
     p = problem.data.n_features
-    relaxation = Relaxation(problem, np.arange(p), np.zeros(1, np.int8))
-    start, zero = Warm(np.zeros(p, dtype=np.float32), 0.0, 0.5), np.zeros(problem.data.n_samples)
+    relaxation = BooleanRelaxation(problem, np.arange(p), np.zeros(1, np.int8))
+    start, zero = WarmStart(np.zeros(p, dtype=np.float32), 0.0, 0.5), np.zeros(problem.data.n_samples)
     return solve(relaxation, states, start, zero, cutoff, 1e-8, share, -math.inf)
 
 
@@ -130,5 +130,5 @@ def test_what_the_kernel_cannot_take() -> None:
 def test_few_columns_are_handed_over_as_many_are() -> None:
     """numba types one column, or none, as stored by rows: the kernels would be compiled anew after the clock began."""
     data = Instance.from_arrays(np.random.default_rng(0).standard_normal((20, 4)), np.tile([1.0, -1.0], 10))
-    relaxed = [Relaxation(Problem(data, M=1), np.arange(k), np.zeros(1, dtype=np.int8)) for k in (0, 1, 2, 4)]
+    relaxed = [BooleanRelaxation(Problem(data, M=1), np.arange(k), np.zeros(1, dtype=np.int8)) for k in (0, 1, 2, 4)]
     assert len({tuple(map(numba.typeof, one._in_play())) for one in relaxed}) == 1

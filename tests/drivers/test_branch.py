@@ -16,8 +16,8 @@ from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, solve
 from mipfs.drivers.branch import Options
 from mipfs.drivers.executor import Exploration
-from mipfs.drivers.pacing import Search
-from mipfs.drivers.tree import Tree
+from mipfs.drivers.pacing import PacedSearch
+from mipfs.drivers.tree import SearchTree
 from mipfs.generators import aytug_one
 from mipfs.plumbing import machine
 from mipfs.problem import Problem
@@ -91,21 +91,21 @@ def test_the_climb_goes_in_slices(hopeful: float) -> None:
     """Seven or three SVMs beside a batch at most, by the gap, and together those of the whole climb."""
     most = 3 if hopeful else 7
 
-    def opened() -> Tree:
+    def opened() -> SearchTree:
         none = {"pause": 0.0, "share": 0.0, "beside": 0.0, "brief": 0.0}
         asked = {"after_nodes": 0, "at_once": 7, "few": 3, "strands": 1}
         settings = BranchSettings(search=SearchSettings(hopeful=hopeful, **asked, **none))
         run = Run(one(300, 30, 12, 4.0), Options(), settings=settings)
         begun = gbd.begin(run)
         assert begun is not None
-        tree = Tree(run, begun[0], 1e-6)
+        tree = SearchTree(run, begun[0], 1e-6)
         tree.open_root()
         run.raise_bound(tree.bound)
         return tree
 
     whole, tree = opened(), opened()
     climb(whole.supports, whole.supports.pool)
-    search, counts = Search(tree), [tree.supports.subproblem.count]
+    search, counts = PacedSearch(tree), [tree.supports.subproblem.count]
     while counts[-1] < whole.supports.subproblem.count:
         works = search.begin()
         search.collect(lambda works=works: [work() for work in works])

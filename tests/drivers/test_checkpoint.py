@@ -16,7 +16,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UsageError
 from mipfs.problem import Problem
 from mipfs.result.result import Status
-from mipfs.result.state import State
+from mipfs.result.state import RunState
 from mipfs.settings import BatchSettings, BranchSettings
 
 KINDS = ("plain", "rows", "extra", "groups")
@@ -41,7 +41,7 @@ def hard(kind: str = "plain", seed: int = 0, loss: str = "hinge", C: float = 1.0
 def test_branch_goes_on_slice_by_slice(kind: str, loss: str) -> None:
     problem = hard(kind, loss=loss, C=10.0)
     whole = mipfs.solve(problem, "branch", gap=1e-6)
-    state: State | None = None
+    state: RunState | None = None
     bounds, limit = [-np.inf], 0
     few = BranchSettings(batch=BatchSettings(below=2, handed=2))  # else groups are done in one unit
     options: Any = {"gap": 1e-6, "checkpoint": True, "settings": few}
@@ -88,7 +88,7 @@ def _list(result: mipfs.Result) -> list[tuple[frozenset[str], float]]:
 def test_a_list_goes_on_slice_by_slice(kind: str, asked: dict[str, Any], driver: str) -> None:
     problem = _tied() if kind == "ties" else hard(kind, seed=2)
     whole = mipfs.solve(problem, driver, **asked)
-    state: State | None = None
+    state: RunState | None = None
     step = max(8, whole.counters["nodes"] // 3)
     for limit in itertools.count(step, step):
         result = mipfs.solve(problem, driver, iteration_limit=limit, checkpoint=True, resume=state, **asked)
@@ -158,7 +158,7 @@ def test_a_state_is_plain_data(tmp_path: Path) -> None:
     problem = hard()
     state = mipfs.solve(problem, "branch", iteration_limit=40, checkpoint=tmp_path / "s.npz").state
     assert state is not None
-    read = State.load(tmp_path / "s.npz")
+    read = RunState.load(tmp_path / "s.npz")
     assert read.digest == state.digest
     assert pickle.loads(pickle.dumps(state)).digest == state.digest
     assert not any(array.dtype.hasobject for array in state.arrays.values())
@@ -174,7 +174,7 @@ def test_the_file_is_kept_while_it_runs(tmp_path: Path) -> None:
 
     result = mipfs.solve(problem, "branch", gap=1e-9, checkpoint=file, checkpoint_every=1e-6, callback=look)
     assert any(seen) or result.status is Status.OPTIMAL
-    assert State.load(file).driver == "branch"
+    assert RunState.load(file).driver == "branch"
 
 
 @pytest.mark.parametrize("change", [{"C": 2.0}, {"M": 4}, {"loss": "logistic"}, {"lam": 0.1}, {"bias": False}])
@@ -207,7 +207,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     assert state is not None
     arrays = dict(state.arrays)
     arrays["node_bound"] = arrays["node_bound"] + 1.0
-    forged = State(state.driver, state.stamp, arrays)
+    forged = RunState(state.driver, state.stamp, arrays)
     object.__setattr__(forged, "arrays", arrays)
     forged.save(file)
     with np.load(file) as kept:
@@ -215,7 +215,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     raw["node_bound"] = raw["node_bound"] + 1.0
     np.savez(file, **raw)
     with pytest.raises(DataError, match="digest"):
-        State.load(file)
+        RunState.load(file)
     file.write_bytes(file.read_bytes()[:-200])
     with pytest.raises(DataError):
-        State.load(file)
+        RunState.load(file)

@@ -12,10 +12,10 @@ import pytest
 
 import mipfs
 from mipfs import Problem
-from mipfs.drivers.anchors import Anchors
+from mipfs.drivers.anchors import UnitCutter
 from mipfs.drivers.executor import Threads
-from mipfs.drivers.tree import Tree
-from mipfs.inner.unit import Explored, Unit
+from mipfs.drivers.tree import SearchTree
+from mipfs.inner.unit import NodeUnit, UnitResult
 from mipfs.kernels.units import OpenNodes
 from mipfs.plumbing import machine
 from mipfs.result.result import Status
@@ -51,17 +51,17 @@ def few(case: str, seed: int = 0) -> Problem:
 
 
 @pytest.fixture
-def batches(monkeypatch: pytest.MonkeyPatch) -> list[list[Unit]]:
+def batches(monkeypatch: pytest.MonkeyPatch) -> list[list[NodeUnit]]:
     """The enumerated units of every batch of a test; eight threads may work."""
-    seen, before = list[list[Unit]](), Anchors.units
+    seen, before = list[list[NodeUnit]](), UnitCutter.units
 
-    def units(anchors: Anchors, nodes: OpenNodes, cutoff: float, most: float) -> tuple[list[Unit], OpenNodes]:
+    def units(anchors: UnitCutter, nodes: OpenNodes, cutoff: float, most: float) -> tuple[list[NodeUnit], OpenNodes]:
         found = before(anchors, nodes, cutoff, most)
         if anchors.tree.run.problem.data.n_samples >= 30 and found[0]:  # smaller ones only warm kernels up
             seen.append(found[0])
         return found
 
-    monkeypatch.setattr(Anchors, "units", units)
+    monkeypatch.setattr(UnitCutter, "units", units)
     monkeypatch.setattr(machine, "cores", lambda: 8)
     return seen
 
@@ -70,7 +70,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[list[Unit]]:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("case", CASES)
 def test_the_bytes_do_not_depend_on_who_enumerates(
-    case: str, seed: int, batches: list[list[Unit]], tmp_path: Path
+    case: str, seed: int, batches: list[list[NodeUnit]], tmp_path: Path
 ) -> None:
     problem, options = few(case, seed), {"gap": 1e-6, "settings": MANY, **CASES[case][1]}
     runs: list[dict[str, Any]] = [{"threads": count} for count in (1, 2, 3, 8)]
@@ -137,20 +137,20 @@ def test_the_bound_moves_before_the_end() -> None:
 class Dropping(Threads):
     """Threads that do not give back every third unit."""
 
-    def open(self, tree: Tree) -> None:
+    def open(self, tree: SearchTree) -> None:
         super().open(tree)
         self.number = itertools.count()
-        self.kept = dict[Future[Explored], bool]()
+        self.kept = dict[Future[UnitResult], bool]()
 
-    def submit(self, unit: Unit, seconds: float | None) -> Future[Explored]:
+    def submit(self, unit: NodeUnit, seconds: float | None) -> Future[UnitResult]:
         handle = super().submit(unit, seconds)
         self.kept[handle] = unit.turn is None or next(self.number) % 3 != 1
         return handle
 
-    def result(self, handle: Future[Explored], seconds: float) -> Explored | None:
+    def result(self, handle: Future[UnitResult], seconds: float) -> UnitResult | None:
         return super().result(handle, seconds if self.kept[handle] else 0.01) if self.kept[handle] else None
 
-    def withdraw(self, handle: Future[Explored]) -> Explored | None:  # type: ignore[override]
+    def withdraw(self, handle: Future[UnitResult]) -> UnitResult | None:  # type: ignore[override]
         found = super().withdraw(handle)
         return found if self.kept[handle] else None
 

@@ -15,7 +15,7 @@ from mipfs.atoms.top import TopFeatures
 from mipfs.drivers import conic
 from mipfs.drivers.master import Master
 from mipfs.drivers.most_violated import MostViolated
-from mipfs.drivers.searched import Searched
+from mipfs.drivers.searched import SearchedBound
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE
 from mipfs.inner.prices import Pricing
@@ -170,7 +170,7 @@ def test_atoms_that_a_search_finds(kind: str) -> None:
     for one in drawn(kind, 3):
         squares = np.sort(one.cut.slopes)[::-1]
         radius = float(one.r.choice([0.0, 1e-9]))
-        searched = Searched(one.problem, None, NO_DUAL, None, one.cut.constant, one.inside, squares, radius, None)
+        searched = SearchedBound(one.problem, None, NO_DUAL, None, one.cut.constant, one.inside, squares, radius, None)
         half = [Fraction(s) / 2 for s in squares]
         check(searched.lower, *exactly(one.cut.constant, half, [], 0), times=8)
         size = float(np.sqrt(squares[-1]) * one.r.random())
@@ -339,7 +339,7 @@ def test_a_use_without_its_slack_is_caught(
     module: Any, name: str, mutant: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, name, mutant)
-    monkeypatch.setattr("mipfs.selection.oracle.added", plain_sum)
+    monkeypatch.setattr("mipfs.selection.oracle.add_down", plain_sum)
     with pytest.raises(AssertionError, match="too large"):
         for kind in KINDS:
             test_a_cut_over_a_cardinality_row(kind)

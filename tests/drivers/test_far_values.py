@@ -18,7 +18,7 @@ from mipfs.errors import ContradictionError
 from mipfs.problem import Problem
 from mipfs.result.result import Result, Status, StopReason
 from mipfs.run.run import Run
-from mipfs.svm.dyadic import balanced
+from mipfs.svm.dyadic import balance_dual
 from tests import smooth_oracles
 
 Array = npt.NDArray[np.float64]
@@ -118,6 +118,6 @@ def test_a_bound_above_the_objective_is_an_internal_error() -> None:
 def test_the_grid_is_that_of_the_largest_entry(C: float) -> None:
     alpha = np.array([0.3, 0.1, 0.4])
     y, top = np.array([1.0, 1.0, -1.0]), np.full(3, C)
-    whole, q = balanced(alpha, top, y, True)
+    whole, q = balance_dual(alpha, top, y, True)
     np.testing.assert_allclose(np.ldexp(whole.astype(float), -q), alpha, rtol=1e-14)
     assert int((y * whole).sum()) == 0

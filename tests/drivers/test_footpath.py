@@ -13,7 +13,7 @@ from scipy import sparse
 import mipfs
 from mipfs import Instance, Problem
 from mipfs.inner.batch import Batch
-from mipfs.inner.boolean_node import Relaxation
+from mipfs.inner.boolean_node import BooleanRelaxation
 from mipfs.inner.footpath import Footpath
 from mipfs.kernels import subtree
 from mipfs.result.result import Status
@@ -102,7 +102,7 @@ def test_the_interior_point_ends_where_an_enumeration_does(kind: str) -> None:
 def test_what_admm_does_not_bring_home_is_newtons(has_rows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """With ten iterations nearly every node is stuck; the tree is closed all the same, by any number of threads."""
     calls = list[tuple[str, int]]()
-    for of in (Batch, Relaxation, Footpath):
+    for of in (Batch, BooleanRelaxation, Footpath):
 
         def counted(own: Any, nodes: Any, *others: Any, before: Any = of.explore_all) -> Any:
             calls.append((type(own).__name__, nodes.heads.size))

@@ -9,7 +9,7 @@ import pytest
 
 import mipfs
 from mipfs.drivers import gbd
-from mipfs.drivers.tree import Tree
+from mipfs.drivers.tree import SearchTree
 from mipfs.inner.subproblem import Subproblem
 from mipfs.problem import Problem
 from mipfs.run.heuristics import Supports
@@ -82,13 +82,13 @@ def test_without_M_a_support_that_the_rows_forbid_is_cut_back_to_its_largest_wei
 def planted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, int]]:
     """Incumbent and SVMs when each root begins; the first is that of the tiny problem that compiles, if it runs."""
     seen: list[tuple[float, int]] = []
-    open_root = Tree.open_root
+    open_root = SearchTree.open_root
 
-    def opened(tree: Tree) -> None:
+    def opened(tree: SearchTree) -> None:
         seen.append((tree.run.objective, tree.supports.subproblem.count))
         open_root(tree)
 
-    monkeypatch.setattr(Tree, "open_root", opened)
+    monkeypatch.setattr(SearchTree, "open_root", opened)
     return seen
 
 

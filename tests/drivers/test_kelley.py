@@ -18,7 +18,7 @@ from mipfs.data.instance import Instance
 from mipfs.drivers import solve
 from mipfs.errors import UsageError
 from mipfs.inner.proximal import Proximal
-from mipfs.inner.restricted import Cutting, Pool
+from mipfs.inner.restricted import Cutting, SelectionPool
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Status, StopReason
@@ -154,7 +154,7 @@ def test_restricted_equals_cvxpy_in_value_mixture_and_dual(loss: str, bias: bool
     selections = np.zeros((3, 9), dtype=bool)
     for t, ids in enumerate(([0, 1, 2], [2, 3, 4], [5, 6, 8])):
         selections[t, ids] = True
-    pool = Pool()
+    pool = SelectionPool()
     for sigma in selections:
         assert pool.add(np.flatnonzero(sigma), np.ones(3))
     assert not pool.add(np.array([0, 1, 2]), np.ones(3))
@@ -207,7 +207,7 @@ def test_cuts_that_are_steeper_than_an_lp_bears(loss: str, C: float) -> None:
 def test_cutting_planes_end_where_their_mixture_stays() -> None:
     r = np.random.default_rng(0)
     data = Instance.from_arrays(10.0 ** r.uniform(-6, 6, (12, 1)), np.resize([1.0, -1.0], 12))
-    method, pool = Cutting(Problem(data, M=1, C=1e12)), Pool()
+    method, pool = Cutting(Problem(data, M=1, C=1e12)), SelectionPool()
     pool.add(np.array([0]), np.ones(1))
     solution = method.solve(pool, 0.0, bool)
     assert solution.mu == pytest.approx([1.0])

@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 import mipfs
-from mipfs.data.blocked import held
+from mipfs.data.blocked import split_in_memory
 from mipfs.data.instance import Instance
 from mipfs.drivers.kelley import Options
 from mipfs.drivers.most_violated import MostViolated
@@ -43,7 +43,7 @@ def test_pieces_of_the_samples_change_nothing(
 ) -> None:
     X, y = drawn(2, 700)
     weight = np.random.default_rng(1).integers(1, 4, y.size).astype(float) if kind == "weighted" else None
-    values = X.toarray() if kind == "dense" else held(X, 11) if kind == "blocks" else X
+    values = X.toarray() if kind == "dense" else split_in_memory(X, 11) if kind == "blocks" else X
     data = Instance.from_arrays(values, y, sample_weight=weight)
     problem = mipfs.Problem(data, loss=loss, bias=bias, M=3)
     whole = mipfs.solve(problem, "kelley", T=6)
@@ -120,7 +120,7 @@ def test_few_vectors_over_the_samples_at_a_time(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("mipfs.problem.SAMPLES_PER_SLICE", 1 << 12)
     monkeypatch.setattr(digest, "NUMBERS_AT_ONCE", 1 << 12)
     X, y = drawn(4, n, 20, 0.01)
-    data = Instance.from_arrays(held(X, 7), y)
+    data = Instance.from_arrays(split_in_memory(X, 7), y)
     problem = mipfs.Problem(data, loss="squared-hinge", bias=False, M=3)
     oracle = MostViolated(Run(problem, Options()), "hull")
     alpha = np.full(n, 0.3)

@@ -18,7 +18,7 @@ import pytest
 import mipfs
 from mipfs import models
 from mipfs.data.instance import Instance, Row
-from mipfs.drivers.monolithic import linked
+from mipfs.drivers.monolithic import link_weights
 from mipfs.errors import MipfsError, MissingExtraError, UsageError
 from mipfs.problem import Problem
 from mipfs.result.result import Status, StopReason
@@ -186,14 +186,14 @@ def test_without_pyscipopt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_process_that_dies_or_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem(make(), M=2)
-    with scip.ScipProcess(partial(linked, problem), gap=1e-4) as process:
+    with scip.ScipProcess(partial(link_weights, problem), gap=1e-4) as process:
         process._process.kill()
         with pytest.raises(MipfsError, match="ended without an answer"):
             while True:
                 process.receive(5.0)
     monkeypatch.setattr(scip, "__name__", "mipfs.no_such_module")
     with (
-        scip.ScipProcess(partial(linked, problem), gap=1e-4) as process,
+        scip.ScipProcess(partial(link_weights, problem), gap=1e-4) as process,
         pytest.raises(MipfsError, match=r"exit code 1\).*no_such_module"),
     ):
         process.receive(30.0)
@@ -241,7 +241,7 @@ def test_a_bound_above_a_recomputed_value_is_not_believed(lie: float, monkeypatc
     r = np.random.default_rng(0)
     X = r.normal(size=(30, 4))
     problem = Problem(Instance.from_arrays(X, np.where(X[:, 0] > 0, 1, -1)), M=2)
-    monkeypatch.setattr(scip.ScipProcess, "receive", lambda self, timeout: scip.Report((0, 1), lie, 1, "optimal"))
+    monkeypatch.setattr(scip.ScipProcess, "receive", lambda self, timeout: scip.ScipReport((0, 1), lie, 1, "optimal"))
     result = mipfs.solve(problem, "monolithic")
     assert result.status is Status.NUMERICAL
     assert result.stop_reason is StopReason.NUMERICAL

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mipfs.proof.multipliers import cancelled
+from mipfs.proof.multipliers import cancel_multipliers
 from mipfs.selection.rows import Extras, Rows
 from mipfs.selection.selection import Selection
 
@@ -24,7 +24,7 @@ def test_reduced_costs_of_free_variables_vanish_exactly(seed: int, e: int) -> No
     rows = Rows(sparse.csr_array(A), np.zeros(r), np.ones(r), tuple("abcdef"[:r]), ("",) * r, extra)
     kernel = np.linalg.svd(rows.matrix.toarray()[:, p:].T)[2][e:]
     y = rng.normal(size=len(kernel)) @ kernel
-    found = cancelled(Selection(p, None, (), (), rows), y)
+    found = cancel_multipliers(Selection(p, None, (), (), rows), y)
     assert found is not None
     exact = [Fraction(v) for v in found]
     for k in range(p, p + e):
@@ -38,13 +38,13 @@ def test_multipliers_that_need_no_correction_stay_floats() -> None:
         sparse.csr_array([[1.0, -2.5], [0.5, 1.5]]), np.zeros(2), np.full(2, np.inf), ("a", "b"), ("", ""), extra
     )
     y = np.array([0.3, 0.1])
-    assert cancelled(Selection(1, None, (), (), rows), y) is y
+    assert cancel_multipliers(Selection(1, None, (), (), rows), y) is y
 
 
 def test_a_reduced_cost_that_is_no_round_off_is_not_corrected_away() -> None:
     """The row a alone would need a lower end of z = ∞: its multiplier must go."""
     extra = Extras(("z",), np.array([-np.inf]), np.zeros(1), np.zeros(1, dtype=bool))
     rows = Rows(sparse.csr_array([[1.0, -2.5]]), np.zeros(1), np.full(1, np.inf), ("a",), ("",), extra)
-    found = cancelled(Selection(1, None, (), (), rows), np.array([0.3]))
+    found = cancel_multipliers(Selection(1, None, (), (), rows), np.array([0.3]))
     assert found is not None
     assert found[0] == 0

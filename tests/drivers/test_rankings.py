@@ -14,7 +14,7 @@ from mipfs.atoms.groups import Groups
 from mipfs.data.instance import Instance
 from mipfs.drivers import kelley, rounding
 from mipfs.generators.synthetic import tan_2014
-from mipfs.inner.restricted import Pool, Solution
+from mipfs.inner.restricted import RestrictedSolution, SelectionPool
 from mipfs.inner.subproblem import Subproblem
 from mipfs.run.run import Run
 
@@ -43,7 +43,7 @@ def test_the_rounded_objective_is_never_worse_than_by_sigma_by_weight_or_by_scor
     problem = Problem(make(), loss="squared-hinge", bias=False, M=20, C=10.0)
     by, wanted = list[Any](), problem
 
-    def seen(problem: Problem, pool: Pool, last: Solution, among: Any = None) -> Any:
+    def seen(problem: Problem, pool: SelectionPool, last: RestrictedSolution, among: Any = None) -> Any:
         w = np.zeros(problem.data.n_features)
         np.add.at(w, last.ids, last.w)
         omega = problem.data.X.T @ (last.alpha * problem.data.y)

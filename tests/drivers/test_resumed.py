@@ -16,7 +16,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import DataError
 from mipfs.problem import Problem
 from mipfs.result.result import Result
-from mipfs.result.state import State
+from mipfs.result.state import RunState
 from mipfs.settings import BranchSettings, CompletionSettings, SearchSettings
 
 MEASURED: dict[str, Any] = {"loss": "structural", "measure": "f1", "bias": False}
@@ -249,7 +249,7 @@ def test_the_state_of_another_version_is_refused_by_name(tmp_path: Path) -> None
     arrays["about"] = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
     np.savez(tmp_path / "old.npz", **arrays)
     with pytest.raises(DataError, match="another version of mipfs"):
-        State.load(tmp_path / "old.npz")
+        RunState.load(tmp_path / "old.npz")
 
 
 @pytest.mark.parametrize("name", ["trace", "counts", "own_point", "own_point_taken", "best_numbers", "last_w"])
@@ -260,4 +260,4 @@ def test_a_state_whose_parts_do_not_fit_is_refused(name: str) -> None:
     arrays = dict(state.arrays)
     arrays[name] = np.full_like(arrays[name], -5) if name == "own_point_taken" else arrays[name][:-1]
     with pytest.raises(DataError, match="does not hold together"):
-        mipfs.solve(problem, "kelley", resume=State(state.driver, state.stamp, arrays))
+        mipfs.solve(problem, "kelley", resume=RunState(state.driver, state.stamp, arrays))

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from mipfs.inner.boolean import Boolean
-from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Warm
-from mipfs.inner.footpath import Ask
+from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, NodeOutcome, WarmStart
+from mipfs.inner.footpath import NodeTolerances
 from mipfs.inner.rows_node import RowsRelaxation, prices_suffice
-from mipfs.kernels.prices import Relaxed, price, step
+from mipfs.kernels.prices import PricedRelaxation, price, step
 from mipfs.kernels.structures import steering_of
 from mipfs.problem import Problem
 from mipfs.selection.selection import Rows
@@ -39,17 +39,17 @@ def made(seed: int, loss: str) -> tuple[Problem, RowsRelaxation, Any]:
     return problem, RowsRelaxation(problem, np.arange(P), lambda: False, np.zeros(1, np.int8)), states
 
 
-def at(relaxation: RowsRelaxation, y: Any, states: Any) -> tuple[float, Outcome]:
+def at(relaxation: RowsRelaxation, y: Any, states: Any) -> tuple[float, NodeOutcome]:
     """What the rows at multipliers y add to a node's bound, and the plain node that they make of it, solved."""
     kernel = copy.copy(relaxation.kernel)
     assert kernel is not None
     kernel.penalty = np.empty(P)
     constant = price(relaxation.propagation.sides, y.copy(), relaxation.kernel.penalty, kernel.penalty, np.empty(P))
-    warm, n = Warm(np.zeros(P, dtype=np.float32), 0.0, 0.5), relaxation.problem.data.n_samples
+    warm, n = WarmStart(np.zeros(P, dtype=np.float32), 0.0, 0.5), relaxation.problem.data.n_samples
     return constant, solve(kernel, states, warm, np.zeros(n), math.inf, 1e-9, 0.0, -math.inf)
 
 
-def stepped(relaxation: RowsRelaxation, y: Any, states: Any, outcome: Outcome) -> Any:
+def stepped(relaxation: RowsRelaxation, y: Any, states: Any, outcome: NodeOutcome) -> Any:
     """The multipliers after a step from the solution of the node at y."""
     kernel, after = relaxation.kernel, np.empty(y.size)
     assert kernel is not None
@@ -58,7 +58,9 @@ def stepped(relaxation: RowsRelaxation, y: Any, states: Any, outcome: Outcome) -
     w = outcome.warm.w[cols].astype(float) / np.sqrt(kernel.size)
     beta = np.ldexp(outcome.whole.astype(float), -outcome.q) / kernel.size
     full = kernel.M is not None and outcome.sigma.sum() >= kernel.M - 1e-6
-    relaxed = Relaxed(cols, inside.size, bool(full), w, outcome.sigma[cols], beta, outcome.warm.rho, float(kernel.size))
+    relaxed = PricedRelaxation(
+        cols, inside.size, bool(full), w, outcome.sigma[cols], beta, outcome.warm.rho, float(kernel.size)
+    )
     steering = steering_of(NodeSettings())["prices"]
     sides, places = relaxation.propagation.sides, np.empty(P, dtype=np.int64)
     step(kernel._Z, kernel.samples, sides, relaxed, y, steering, places, after)
@@ -122,8 +124,8 @@ def test_a_node_by_the_interior_point_equals_the_declared_relaxation(kind: str) 
     relaxation = RowsRelaxation(problem, np.arange(atoms.count), lambda: False, np.zeros(1, np.int8))
     states = np.full(atoms.count, FREE, dtype=np.int8)
     states[0] = OUTSIDE
-    warm = Warm(np.zeros(atoms.count, dtype=np.float32), 0.0, 0.5)
-    outcome = relaxation.explore(states, warm, np.zeros(30), Ask(math.inf, 1e-8, 0.0))
+    warm = WarmStart(np.zeros(atoms.count, dtype=np.float32), 0.0, 0.5)
+    outcome = relaxation.explore(states, warm, np.zeros(30), NodeTolerances(math.inf, 1e-8, 0.0))
     value = declared(problem, (states == INSIDE).astype(float), (states != OUTSIDE).astype(float))
     assert outcome.bound <= value * (1 + 1e-8)
     assert outcome.bound == pytest.approx(value, rel=1e-6)
@@ -135,8 +137,10 @@ def test_a_node_whose_relaxation_is_empty_shows_it() -> None:
     A = np.array([[1.0, 1, 0], [0, 1, 1], [1, 0, 1], [1, 1, 1]])
     problem = Problem(data, M=3).with_rows(A, [-np.inf] * 3 + [1.9], [1.0, 1.0, 1.0, np.inf])
     relaxation = RowsRelaxation(problem, np.arange(3), lambda: False, np.zeros(1, np.int8))
-    warm = Warm(np.zeros(3, dtype=np.float32), 0.0, 0.5)
-    outcome = relaxation.explore(np.full(3, FREE, dtype=np.int8), warm, np.zeros(20), Ask(math.inf, 1e-6, 0.0))
+    warm = WarmStart(np.zeros(3, dtype=np.float32), 0.0, 0.5)
+    outcome = relaxation.explore(
+        np.full(3, FREE, dtype=np.int8), warm, np.zeros(20), NodeTolerances(math.inf, 1e-6, 0.0)
+    )
     assert outcome.ray is not None
     least = outcome.ray @ np.where(outcome.ray > 0, problem.rows.lb, problem.rows.ub)  # type: ignore[union-attr]
     assert least - np.maximum(A.T @ outcome.ray, 0.0).sum() > 0.0

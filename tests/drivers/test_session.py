@@ -23,7 +23,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Result, Status, StopReason
-from mipfs.result.state import State
+from mipfs.result.state import RunState
 
 CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "branch": ("branch", {}, {}),
@@ -127,7 +127,7 @@ def test_another_session_goes_on_from_a_state(case: str, tmp_path: Path) -> None
         for _ in range(steps):
             session.step()
         session.state.save(tmp_path / "state.npz")
-        state = State.load(tmp_path / "state.npz")
+        state = RunState.load(tmp_path / "state.npz")
         assert state.digest == session.state.digest
         assert session.record is not None
         bound = max(bound, session.record.bound)

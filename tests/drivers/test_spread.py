@@ -18,7 +18,7 @@ from mipfs.atoms import spread
 from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups
 from mipfs.atoms.top import TopFeatures
-from mipfs.data.blocked import held
+from mipfs.data.blocked import split_in_memory
 from mipfs.data.instance import Instance, Scaling
 from mipfs.errors import UsageError
 from mipfs.plumbing import cluster as clusters
@@ -65,7 +65,7 @@ CASES = {
 
 def blocked(data: Instance, width: int = 700) -> Instance:
     """The same data in blocks of columns."""
-    return Instance.from_arrays(held(data.block().values, min(width, data.n_features)), data.y)
+    return Instance.from_arrays(split_in_memory(data.block().values, min(width, data.n_features)), data.y)
 
 
 @pytest.fixture(scope="module")

@@ -134,14 +134,14 @@ def test_the_inner_layer_hears_the_clock() -> None:
 
 
 def test_a_face_holds_all_selections_of_its_atoms() -> None:
-    face, ones = face_layer.Face(), np.ones(2)
+    face, ones = face_layer.FacePool(), np.ones(2)
     assert face.add(np.array([3, 5]), ones)
     assert face.add(np.array([2, 5]), ones)
     assert not face.add(np.array([2, 3]), ones)
     assert face.atoms.tolist() == [3, 5, 2]
     assert face.sparse_mixture(np.array([1.0, 0.5, 0.25])) == {3: 1.0, 5: 0.5, 2: 0.25}
     assert face.mixture(np.array([1.0, 0.5, 0.25]), 6).tolist() == [0.0, 0.0, 0.25, 1.0, 0.0, 0.5]
-    nothing = face_layer.Face()
+    nothing = face_layer.FacePool()
     assert nothing.add(np.empty(0, dtype=np.int64), np.empty(0))
     assert not nothing.add(np.empty(0, dtype=np.int64), np.empty(0))
 

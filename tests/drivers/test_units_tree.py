@@ -17,8 +17,8 @@ from mipfs.atoms.groups import Groups
 from mipfs.branching import pseudo_costs
 from mipfs.data.instance import Instance
 from mipfs.drivers.executor import Executor, Lost
-from mipfs.drivers.tree import Tree
-from mipfs.inner.unit import Explored, Unit
+from mipfs.drivers.tree import SearchTree
+from mipfs.inner.unit import NodeUnit, UnitResult
 from mipfs.kernels.structures import SPLIT
 from mipfs.kernels.units import OpenNodes
 from mipfs.plumbing import machine
@@ -101,18 +101,18 @@ class Scattered(Executor):
         self.lost = 0
         self.is_open = False
 
-    def open(self, tree: Tree) -> None:
+    def open(self, tree: SearchTree) -> None:
         assert not self.is_open
         self.is_open = True
         self.solver = pickle.loads(pickle.dumps(tree.solver()))
         self.waiting, self.found = dict[int, bytes](), dict[int, bytes]()
 
-    def submit(self, unit: Unit, seconds: float | None) -> int:
+    def submit(self, unit: NodeUnit, seconds: float | None) -> int:
         handle = next(self.handles)
         self.waiting[handle] = pickle.dumps(unit)
         return handle
 
-    def result(self, handle: int, seconds: float) -> Explored | None:
+    def result(self, handle: int, seconds: float) -> UnitResult | None:
         if self.random.random() < self.losing and handle in self.waiting:
             del self.waiting[handle]
             self.lost += 1
@@ -122,7 +122,7 @@ class Scattered(Executor):
             self.found[chosen] = pickle.dumps(explored)
         return pickle.loads(self.found.pop(handle)) if handle in self.found else None
 
-    def withdraw(self, handle: int) -> Explored | None:
+    def withdraw(self, handle: int) -> UnitResult | None:
         self.waiting.pop(handle, None)
         return None
 
@@ -130,24 +130,24 @@ class Scattered(Executor):
         self.is_open = False
 
 
-def bytes_of(unit: Unit) -> bytes:
+def bytes_of(unit: NodeUnit) -> bytes:
     """All arrays of a unit."""
     arrays = *unit.nodes, *unit.duals, unit.limits, unit.prices
     return b"".join(array.tobytes() for array in arrays)
 
 
 @pytest.fixture
-def batches(monkeypatch: pytest.MonkeyPatch) -> list[list[Unit]]:
+def batches(monkeypatch: pytest.MonkeyPatch) -> list[list[NodeUnit]]:
     """The units of every batch of the trees of a test; eight threads may work."""
-    seen, before = list[list[Unit]](), Tree.units
+    seen, before = list[list[NodeUnit]](), SearchTree.units
 
-    def units(tree: Tree, nodes: OpenNodes, cutoff: float) -> list[Unit]:
+    def units(tree: SearchTree, nodes: OpenNodes, cutoff: float) -> list[NodeUnit]:
         found = before(tree, nodes, cutoff)
         if tree.run.problem.data.n_samples >= 30:  # smaller ones only warm kernels up
             seen.append(found)
         return found
 
-    monkeypatch.setattr(Tree, "units", units)
+    monkeypatch.setattr(SearchTree, "units", units)
     monkeypatch.setattr(machine, "cores", lambda: 8)
     return seen
 
@@ -156,7 +156,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[list[Unit]]:
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_bytes_do_not_depend_on_who_explores(
-    kind: str, seed: int, batches: list[list[Unit]], tmp_path: Path
+    kind: str, seed: int, batches: list[list[NodeUnit]], tmp_path: Path
 ) -> None:
     drawn, options = KINDS[kind]
     problem = made(seed, **drawn)
@@ -178,7 +178,7 @@ def test_the_bytes_do_not_depend_on_who_explores(
 
 @pytest.mark.slow
 def test_what_splits_are_worth_is_learnt_in_the_order_of_units(
-    batches: list[list[Unit]], monkeypatch: pytest.MonkeyPatch
+    batches: list[list[NodeUnit]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And what all units of a batch are told is fixed when it is handed out."""
     learnt = list[list[bytes]]()
@@ -206,7 +206,7 @@ def test_what_splits_are_worth_is_learnt_in_the_order_of_units(
     assert learnt[1:] == learnt[:-1]
 
 
-def test_units_are_lost_given_back_late_and_of_several_nodes(batches: list[list[Unit]]) -> None:
+def test_units_are_lost_given_back_late_and_of_several_nodes(batches: list[list[NodeUnit]]) -> None:
     """What the test above rests on."""
     executor = Scattered(0)
     sizes = set[int]()
@@ -238,15 +238,15 @@ def test_a_limit_of_nodes_is_overshot_by_one_batch_at_most(
     """A batch may find no more nodes than the limit leaves, unless it is a smallest one; no matter who explores."""
     size = {"hinge": {"p": 60, "M": 10}, "rows": {"n": 40, "p": 60, "M": 8, "C": 1.0}}.get(kind, {})
     problem = made(1, noise=3.0, **KINDS[kind][0] | size)
-    begun, before = list[tuple[int, int, int]](), Tree.units
+    begun, before = list[tuple[int, int, int]](), SearchTree.units
 
-    def units(tree: Tree, nodes: OpenNodes, cutoff: float) -> list[Unit]:
+    def units(tree: SearchTree, nodes: OpenNodes, cutoff: float) -> list[NodeUnit]:
         if tree.run.problem.data.n_samples >= 30:
             begun.append((nodes.heads.size, tree.n_nodes, tree.relaxation.budget))
         return before(tree, nodes, cutoff)
 
     monkeypatch.setattr(machine, "cores", lambda: 8)
-    monkeypatch.setattr(Tree, "units", units)
+    monkeypatch.setattr(SearchTree, "units", units)
     found, least = set[tuple[str, bytes]](), TreeSettings().batch
     for number, run in enumerate(({"threads": 1}, {"threads": 8}, {"executor": Scattered(limit)})):
         begun.clear()

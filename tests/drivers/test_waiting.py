@@ -14,10 +14,10 @@ import pytest
 from mipfs.data.instance import Instance
 from mipfs.drivers import waiting
 from mipfs.drivers.pieces import one_after_the_other
-from mipfs.drivers.tree import Tree
-from mipfs.drivers.tree_proof import Prices
-from mipfs.drivers.waiting import Waiting, of_arrays, packed, unpacked
-from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Warm
+from mipfs.drivers.tree import SearchTree
+from mipfs.drivers.tree_proof import MultiplierStore
+from mipfs.drivers.waiting import NodeQueue, of_arrays, pack_open_node, unpack_open_node
+from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, WarmStart
 from mipfs.kernels.units import OpenNodes
 from mipfs.problem import Problem
 from mipfs.proof.evidence import empty_proof
@@ -35,16 +35,16 @@ def drawn(r: np.random.Generator, place: int) -> tuple[OpenNodes, Told]:
     states = r.choice([FREE, INSIDE, OUTSIDE], K).astype(np.int8)
     weights = np.where(r.random(K) < 0.3, r.normal(size=K), 0.0).astype(np.float32)
     bound = float(r.choice([-math.inf, 0.0, 1.0, 2.0, 2.0 + 1e-15, r.normal()]))
-    warm = Warm(weights, float(r.normal()), float(r.normal()))
+    warm = WarmStart(weights, float(r.normal()), float(r.normal()))
     told = bound, place, place + 5, states.tobytes(), weights.tobytes(), warm.b, warm.rho
-    return packed(states, warm, bound, place, place + 5), told
+    return pack_open_node(states, warm, bound, place, place + 5), told
 
 
 def said(nodes: OpenNodes) -> list[Told]:
     """What open nodes are in plain Python."""
     found = list[Told]()
     for at, head in enumerate(nodes.heads):
-        states, warm = unpacked(nodes, at, K)
+        states, warm = unpack_open_node(nodes, at, K)
         numbers = float(head["bound"]), int(head["place"]), int(head["dual"])
         found.append((*numbers, states.tobytes(), warm.w.tobytes(), warm.b, warm.rho))
     return found
@@ -84,7 +84,7 @@ def test_nodes_come_as_from_a_heap(seed: int, in_file: bool, tmp_path: Path, mon
     monkeypatch.setattr(waiting, "LEAST_LITTER", 0)
     monkeypatch.setattr(waiting, "MOVED", 3)
     r, place, tidied = np.random.default_rng(seed), 0, 0
-    open_nodes, oracle = Waiting(tmp_path if in_file else None), Oracle()
+    open_nodes, oracle = NodeQueue(tmp_path if in_file else None), Oracle()
     for _ in range(150):
         what = r.choice(list(SHARES), p=list(SHARES.values()))
         if what == "push":
@@ -112,7 +112,7 @@ def test_nodes_come_as_from_a_heap(seed: int, in_file: bool, tmp_path: Path, mon
             assert len(open_nodes._tape) == 0
         elif what == "keep":
             kept = {name: np.array(array) for name, array in open_nodes.arrays([], K).items()}
-            open_nodes = Waiting(tmp_path if in_file else None)
+            open_nodes = NodeQueue(tmp_path if in_file else None)
             open_nodes.extend(of_arrays(kept, K), in_order=True)
         assert len(open_nodes) == open_nodes.heads.size == len(oracle.heap)
         assert open_nodes.least == min((bound for bound, *_ in oracle.heap), default=math.inf)
@@ -135,13 +135,13 @@ def test_nodes_come_as_from_a_heap(seed: int, in_file: bool, tmp_path: Path, mon
 def test_nodes_are_within_reach_where_they_lift_the_least_bound_or_it_is_near(
     bounds: list[float], cutoff: float, count: int
 ) -> None:
-    warm, open_nodes = Warm(np.zeros(K, np.float32), 0.0, 0.0), Waiting()
+    warm, open_nodes = WarmStart(np.zeros(K, np.float32), 0.0, 0.0), NodeQueue()
     for place, bound in enumerate(bounds):
-        open_nodes.extend(packed(np.full(K, FREE, np.int8), warm, bound, place, place))
+        open_nodes.extend(pack_open_node(np.full(K, FREE, np.int8), warm, bound, place, place))
     tree = SimpleNamespace(
         waiting=open_nodes, cutoff=cutoff, settings=TreeSettings(reach=0.1, near=0.1), n_open=len(bounds)
     )
-    assert Tree.within_reach.fget(tree) == count  # type: ignore[attr-defined]
+    assert SearchTree.within_reach.fget(tree) == count  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("in_file", [False, True])
@@ -150,7 +150,7 @@ def test_what_is_kept_has_the_nodes_that_were_taken_before_the_others_in_the_ord
 ) -> None:
     r = np.random.default_rng(8)
     each = [drawn(r, place) for place in range(30)]
-    open_nodes = Waiting(tmp_path if in_file else None)
+    open_nodes = NodeQueue(tmp_path if in_file else None)
     open_nodes.extend(joined([nodes for nodes, _ in each]))
     taken = [open_nodes.pop(4, K), open_nodes.pop(5, K)]
     taken[1] = taken[1]._replace(heads=taken[1].heads[[0, 3]])  # the others were closed
@@ -163,7 +163,7 @@ def test_what_is_kept_has_the_nodes_that_were_taken_before_the_others_in_the_ord
     assert [told[1] for told in rest] == sorted(told[1] for told in rest)
     assert len(rest) + len(there) == 30 - gone
     assert len(open_nodes) == 21, "what is kept goes on waiting"
-    resumed = Waiting()
+    resumed = NodeQueue()
     resumed.extend(again, in_order=True)
     wanted = sorted(there + rest, key=lambda told: told[:2])
     assert said(resumed.pop(99, K)) == wanted
@@ -177,7 +177,7 @@ def test_what_is_kept_has_the_nodes_that_were_taken_before_the_others_in_the_ord
 
 def test_words_are_written_anew_once_most_are_of_nodes_that_were_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "LEAST_LITTER", 0)
-    r, open_nodes = np.random.default_rng(4), Waiting()
+    r, open_nodes = np.random.default_rng(4), NodeQueue()
     open_nodes.extend(joined([drawn(r, place)[0] for place in range(40)]))
     open_nodes.clear()
     open_nodes.extend(joined([drawn(r, place)[0] for place in range(40)]))
@@ -193,7 +193,7 @@ def test_words_are_written_anew_once_most_are_of_nodes_that_were_taken(monkeypat
 
 def kept_nodes() -> dict[str, Any]:
     """What is kept of five nodes."""
-    open_nodes = Waiting()
+    open_nodes = NodeQueue()
     open_nodes.extend(joined([drawn(np.random.default_rng(5), place)[0] for place in range(5)]))
     kept = {name: np.array(array) for name, array in open_nodes.arrays([], K).items()}
     assert len(said(of_arrays(kept, K))) == 5
@@ -259,7 +259,7 @@ def test_open_nodes_that_are_closed_absent_or_doubled_are_refused() -> None:
 def test_multipliers_have_one_number_each(seed: int) -> None:
     r = np.random.default_rng(seed)
     rows = 1 + seed % 3
-    prices, oracle = Prices(rows), list[list[float]]()
+    prices, oracle = MultiplierStore(rows), list[list[float]]()
     for _ in range(60):
         ys = r.choice([0.0, 0.0, 1.5, -2.0], (int(r.integers(0, 5)), rows))
         numbers = prices.add_all(ys) if r.random() < 0.5 else np.array([prices.add(y) for y in ys], dtype=np.int64)
@@ -285,13 +285,13 @@ def test_multipliers_have_one_number_each(seed: int) -> None:
 
 
 def test_what_multipliers_are_made_of_may_change_afterwards() -> None:
-    y, prices = np.array([1.0, 2.0]), Prices(2)
+    y, prices = np.array([1.0, 2.0]), MultiplierStore(2)
     number = prices.add(y)
     y[:] = 0.0
     assert prices[number].tolist() == [1.0, 2.0]
 
 
 def test_without_rows_there_are_no_multipliers() -> None:
-    prices = Prices(0)
+    prices = MultiplierStore(0)
     assert prices.add_all(np.empty((3, 0))).tolist() == [-1] * 3
     assert prices.of(np.array([-1, -1])).shape == (2, 0)

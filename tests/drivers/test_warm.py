@@ -14,10 +14,10 @@ import mipfs
 from mipfs import models
 from mipfs.data.instance import Instance
 from mipfs.drivers import last
-from mipfs.drivers.replanted import Bounded
-from mipfs.drivers.waiting import packed, packed_all, unpacked
+from mipfs.drivers.replanted import BoundedNodes
+from mipfs.drivers.waiting import pack_open_node, packed_all, unpack_open_node
 from mipfs.errors import RowError, UsageError
-from mipfs.inner.boolean_node import FREE, INSIDE, Warm
+from mipfs.inner.boolean_node import FREE, INSIDE, WarmStart
 from mipfs.kernels.bound import earned
 from mipfs.problem import Problem
 from tests import edits
@@ -162,8 +162,8 @@ def test_many_nodes_are_bounded_and_screened_as_one(seed: int) -> None:
     gain, base = rng.normal(size=(m, k)), rng.normal(size=m) + 5.0
     states = rng.choice([FREE, FREE, INSIDE, 2 if INSIDE != 2 else 3], size=(m, k)).astype(np.int8)
     cutoff = float(base.mean() + rng.normal())
-    every = Bounded.of(base, gain, states, M)
-    inside, out = every.screened(cutoff)
+    every = BoundedNodes.of(base, gain, states, M)
+    inside, out = every.screen(cutoff)
     for t in range(m):
         free = np.flatnonzero(states[t] == FREE)
         held = gain[t][states[t] == INSIDE]
@@ -182,9 +182,9 @@ def test_many_nodes_are_packed_as_one() -> None:
     w = np.where(rng.random((5, 70)) < 0.2, rng.normal(size=(5, 70)), 0.0).astype(np.float32)
     nodes = packed_all(states, w, np.arange(5.0), 0.5)
     for t in range(5):
-        one = packed(states[t], Warm(w[t], float(t), 0.5), 0.0, 0, 0)
+        one = pack_open_node(states[t], WarmStart(w[t], float(t), 0.5), 0.0, 0, 0)
         for found, at in ((nodes, t), (one, 0)):
-            again, warm = unpacked(found, at, 70)
+            again, warm = unpack_open_node(found, at, 70)
             assert np.array_equal(again, states[t])
             assert np.array_equal(warm.w, w[t])
             assert (warm.b, warm.rho) == (float(t), 0.5)

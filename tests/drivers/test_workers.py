@@ -21,11 +21,11 @@ import mipfs
 from mipfs.atoms.groups import Groups
 from mipfs.data.instance import Instance
 from mipfs.drivers import workers
-from mipfs.drivers.tree import Tree
+from mipfs.drivers.tree import SearchTree
 from mipfs.errors import UsageError
 from mipfs.inner.node_solver import NodeSolver
-from mipfs.inner.unit import Explored, Unit
-from mipfs.kernels.units import Found
+from mipfs.inner.unit import NodeUnit, UnitResult
+from mipfs.kernels.units import ExploredPieces
 from mipfs.plumbing import cluster as clusters
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Result, Status, StopReason
@@ -217,9 +217,9 @@ def test_workers_that_die_again_and_again_at_any_moment_lose_nothing(own: Any, s
 def test_where_lines_cannot_be_units_are_tasks(
     client: Any, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tasks, before = list[Any](), workers.Task
+    tasks, before = list[Any](), workers.ClusterTask
 
-    class Nobody(workers.Door):
+    class Nobody(workers.Listener):
         def __init__(self, host: str) -> None:
             super().__init__(host)
             self.address = host, 9  # where nothing listens
@@ -228,11 +228,11 @@ def test_where_lines_cannot_be_units_are_tasks(
         tasks.append(before(*given))
         return tasks[-1]
 
-    monkeypatch.setattr(workers, "Task", task)
+    monkeypatch.setattr(workers, "ClusterTask", task)
     if way == "no line":
         monkeypatch.setattr(workers, "seen_from", lambda address: None)
     else:
-        monkeypatch.setattr(workers, "Door", Nobody)
+        monkeypatch.setattr(workers, "Listener", Nobody)
     problem = hard(n=100, p=20, M=5)
     there, here = (mipfs.solve(problem, "branch", batch=4, **options) for options in ({"client": client}, {}))
     compare(there, here, tmp_path)
@@ -240,7 +240,7 @@ def test_where_lines_cannot_be_units_are_tasks(
 
 
 def test_units_go_over_lines_and_workers_have_time_for_others(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "Task", None)
+    monkeypatch.setattr(workers, "ClusterTask", None)
     others = list[int]()
 
     def asks(record: Record) -> None:
@@ -280,12 +280,12 @@ def test_without_workers_this_process_goes_on(
 
 @pytest.mark.slow
 def test_what_fails_on_a_worker_fails_here(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Other(workers.Workers):
-        def open(self, tree: Tree) -> None:
+    class Other(workers.DaskExecutor):
+        def open(self, tree: SearchTree) -> None:
             super().open(tree)
             self._solver.version = "another"
 
-    monkeypatch.setattr(workers, "Workers", Other)
+    monkeypatch.setattr(workers, "DaskExecutor", Other)
     with pytest.raises(UsageError, match="another version of mipfs or numba"):
         mipfs.solve(hard(), "branch", client=client)
 
@@ -308,17 +308,19 @@ def test_what_cannot_be_spread_is_refused(client: Any) -> None:
         clusters.client_of("nonsense://here")
 
 
-def alone(unit: Unit, at: int) -> Unit:
+def alone(unit: NodeUnit, at: int) -> NodeUnit:
     """One of its nodes."""
     own = slice(at, at + 1)
     nodes = unit.nodes._replace(heads=unit.nodes.heads[own])
-    return Unit(nodes, unit.duals.part(np.array([at])), unit.limits[own], unit.prices[own])
+    return NodeUnit(nodes, unit.duals.part(np.array([at])), unit.limits[own], unit.prices[own])
 
 
-def bytes_of(parts: Sequence[Explored]) -> list[bytes]:
+def bytes_of(parts: Sequence[UnitResult]) -> list[bytes]:
     """What came of units, one after the other, array by array; words are counted from the first of all."""
     found = [one.found for one in parts if one.found is not None]
-    arrays = [np.concatenate([getattr(one, name) for one in found]) for name in Found._fields if name != "back"]
+    arrays = [
+        np.concatenate([getattr(one, name) for one in found]) for name in ExploredPieces._fields if name != "back"
+    ]
     sizes = [one.back.words.size for one in found]
     heads = np.concatenate([one.back.heads for one in found])
     heads["start"] += np.repeat(np.cumsum(sizes) - sizes, [one.back.heads.size for one in found])
@@ -329,21 +331,23 @@ def bytes_of(parts: Sequence[Explored]) -> list[bytes]:
 @pytest.mark.parametrize("kind", ["hinge", "weighted", "rows", "groups"])
 def test_a_solver_that_travelled_finds_the_same_bits(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a cluster: solver and units are pickled; nodes are explored one by one there, together here."""
-    seen, merge = list[int](), Tree.merge
+    seen, merge = list[int](), SearchTree.merge
 
-    def compared(tree: Tree, units: Sequence[Unit], all_found: Sequence[Explored | None], *before: Any) -> None:
+    def compared(
+        tree: SearchTree, units: Sequence[NodeUnit], all_found: Sequence[UnitResult | None], *before: Any
+    ) -> None:
         solver: NodeSolver = pickle.loads(pickle.dumps(tree.solver()))
         for unit, found in zip(units, all_found, strict=True):
             assert found is not None
-            away: Unit = pickle.loads(pickle.dumps(unit))
+            away: NodeUnit = pickle.loads(pickle.dumps(unit))
             each = [solver.explore(alone(away, at), 60.0) for at in range(len(unit))]
-            back: list[Explored] = [Explored(*pickle.loads(pickle.dumps(tuple(one)))) for one in each]
-            words = b"".join(bytes_of(back)[len(Found._fields) :])
-            assert [*bytes_of(back)[: len(Found._fields)], words] == bytes_of([found])
+            back: list[UnitResult] = [UnitResult(*pickle.loads(pickle.dumps(tuple(one)))) for one in each]
+            words = b"".join(bytes_of(back)[len(ExploredPieces._fields) :])
+            assert [*bytes_of(back)[: len(ExploredPieces._fields)], words] == bytes_of([found])
             seen.append(len(unit))
         merge(tree, units, all_found, *before)
 
-    monkeypatch.setattr(Tree, "merge", compared)
+    monkeypatch.setattr(SearchTree, "merge", compared)
     settings = BranchSettings(tree=TreeSettings(least_units=2))
     mipfs.solve(hard(kind, p=30), "branch", threads=1, iteration_limit=400, batch=20, settings=settings)
     assert seen

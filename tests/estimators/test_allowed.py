@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import mipfs
 from mipfs import FGMClassifier, FGMSelector, FSPClassifier, GroupFGMClassifier, MeasureClassifier, Row
-from mipfs.estimators.allowed import allowed
+from mipfs.estimators.allowed import selection_arguments
 from tests.oracles import svm_value
 
 Array = npt.NDArray[np.float64]
@@ -153,8 +153,8 @@ def test_what_cannot_be_honoured_is_one_line(given: dict[str, Any], message: str
 
 
 def test_nothing_given_is_nothing_added() -> None:
-    assert allowed(["a"]) == {}
-    assert allowed(["a", "b"], forced_in=["b"])["rows"].matrix.shape == (0, 2)
+    assert selection_arguments(["a"]) == {}
+    assert selection_arguments(["a", "b"], forced_in=["b"])["rows"].matrix.shape == (0, 2)
 
 
 WDBC = load_breast_cancer(as_frame=True)

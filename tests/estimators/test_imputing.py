@@ -83,9 +83,9 @@ def test_probabilities_learn_medians_fold_by_fold() -> None:
     for train, test in StratifiedKFold(5).split(X, y):
         pipe = make_pipeline(SimpleImputer(strategy="median"), FSPClassifier(M=2, C=1.0)).fit(X[train], y[train])
         scores[test] = pipe.decision_function(X[test])
-    from mipfs.result.probability import fitted
+    from mipfs.result.probability import fit_calibration
 
-    right = fitted(scores, np.where(y == "yes", 1.0, -1.0), 5)
+    right = fit_calibration(scores, np.where(y == "yes", 1.0, -1.0), 5)
     assert model.result_.calibration["a"] == pytest.approx(right["a"], abs=1e-6)
 
 

@@ -17,7 +17,7 @@ import mipfs
 from mipfs.data.instance import Instance
 from mipfs.errors import RelaxationWarning, UsageError
 from mipfs.formulation import Formulation
-from mipfs.formulation.own_program import Evaluation, Place, _Fixed, evaluated
+from mipfs.formulation.own_program import Evaluation, ProgramPoint, _FixedProgram, make_evaluation
 from mipfs.problem import Problem
 from mipfs.result.loaded import point_of
 
@@ -221,9 +221,9 @@ def test_unscaled_data_are_no_reason_to_refuse(loss: str, strength: float, named
         made = unscaled(loss, strength, factor, named)
         if words:
             with pytest.raises(UsageError, match=words):
-                evaluated(made, made.problem)
+                make_evaluation(made, made.problem)
         else:
-            assert evaluated(made, made.problem) is not None
+            assert make_evaluation(made, made.problem) is not None
 
 
 @pytest.mark.slow
@@ -259,8 +259,8 @@ def test_a_big_m_may_be_above_the_problem_where_sigma_is_small() -> None:
     program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + strength * cp.sum(xi)), rows)
     made = Formulation(problem, program, sigma, {})
     at_small = np.full(P, 1e-3)
-    found = Evaluation(made, problem, _Fixed(made, problem))
-    place = Place(at_small, np.zeros(P), 0.0)
+    found = Evaluation(made, problem, _FixedProgram(made, problem))
+    place = ProgramPoint(at_small, np.zeros(P), 0.0)
     assert found._fixed.at(place)[1] > 1.01 * found._value(place)[1]  # type: ignore[union-attr]
     found._compare(place, exact=False)
     result = mipfs.solve(problem, "branch", gap=1e-7)

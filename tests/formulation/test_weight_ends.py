@@ -113,7 +113,7 @@ CHANGES: tuple[Callable[[Any], list[Any]], ...] = (
 def test_cvxpy(name: str, change: Callable[[Any], list[Any]]) -> None:
     problem = mipfs.formulation.load(name).problem
     assert problem is not None
-    made = mipfs.formulation.declared(name, problem(data(), M=M, C=1.0, loss="hinge", bias=True))
+    made = mipfs.formulation.declare(name, problem(data(), M=M, C=1.0, loss="hinge", bias=True))
     free = float(made.cvxpy.solve(solver="CLARABEL"))
     w = made.variables["w"]
     changed = made.with_constraints(change(w))
@@ -129,7 +129,7 @@ def test_cvxpy(name: str, change: Callable[[Any], list[Any]]) -> None:
     assert found.objective == pytest.approx(wanted, rel=1e-6)
     # what a user declared is no tighter than the package's program of the same bounds, which is no tighter than exact
     own = float(changed.cvxpy.solve(solver="CLARABEL"))
-    ours = float(mipfs.formulation.declared(name, compiled).cvxpy.solve(solver="CLARABEL"))
+    ours = float(mipfs.formulation.declare(name, compiled).cvxpy.solve(solver="CLARABEL"))
     assert free <= own * (1 + 1e-6) <= ours * (1 + 2e-6) <= wanted * (1 + 3e-6)
     relaxed = mipfs.solve(changed, "conic")
     assert relaxed.bound <= wanted * (1 + 1e-9)
@@ -137,7 +137,7 @@ def test_cvxpy(name: str, change: Callable[[Any], list[Any]]) -> None:
 
 
 def test_bounds_and_rows_together() -> None:
-    made = mipfs.formulation.declared("boolean", models.boolean_relaxation.problem(data(), M=M, loss="hinge"))
+    made = mipfs.formulation.declare("boolean", models.boolean_relaxation.problem(data(), M=M, loss="hinge"))
     w, sigma = made.variables["w"], made.sigma
     changed = made.with_constraints([w >= -1, sigma["x1"] + sigma["x2"] <= 1, w <= 1])
     problem = compile(changed)
@@ -180,7 +180,7 @@ def test_on_top_of_the_problems_own() -> None:
 
 
 def weights_of(name: str) -> tuple[Any, Any]:
-    made = mipfs.formulation.declared(name, models.boolean_relaxation.problem(data(), M=M, loss="hinge", bias=True))
+    made = mipfs.formulation.declare(name, models.boolean_relaxation.problem(data(), M=M, loss="hinge", bias=True))
     return made, made.variables["w"]
 
 
@@ -213,7 +213,7 @@ def test_what_does_not_carry_them() -> None:
     model.svm.w["a", "x2"].setlb(0.0)
     with pytest.raises(RowError, match="'x2' stands in several groups: its weight is the sum of one for each"):
         compile(model)
-    program = mipfs.formulation.declared("boolean", mipfs.Problem(groups.data, atoms=groups, M=1))
+    program = mipfs.formulation.declare("boolean", mipfs.Problem(groups.data, atoms=groups, M=1))
     with pytest.raises(RowError, match="about 2 weights in one row"):
         compile(program.with_constraints([program.variables["w"][1] >= 0]))
     scaled = mipfs.atoms.make("features", data(), scaling="norm")
@@ -222,11 +222,11 @@ def test_what_does_not_carry_them() -> None:
     with pytest.raises(RowError, match="has bounds; they are about weights of single features, not scaled features"):
         compile(model)
     rho = models.boolean_relaxation.problem(data(), M=M, margin="rho")
-    made = mipfs.formulation.declared("boolean", rho)
+    made = mipfs.formulation.declare("boolean", rho)
     assert compile(made.with_constraints([made.variables["w"] >= 0])).weight_bounds
     with pytest.raises(UsageError, match="no signs"):
         compile(made.with_constraints([made.variables["w"] <= 1]))
-    big = mipfs.formulation.declared("big-m", models.big_m.problem(data(), M=M))
+    big = mipfs.formulation.declare("big-m", models.big_m.problem(data(), M=M))
     changed = big.with_constraints([big.variables["w"] >= 0])
     assert mipfs.solve(changed, "branch").objective > 0
     with pytest.raises(UsageError, match="cannot carry weight bounds"):

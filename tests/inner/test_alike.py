@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 import mipfs
-from mipfs.data.blocked import held
+from mipfs.data.blocked import split_in_memory
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import equal_rows
 from mipfs.inner.alike import alike
@@ -39,7 +39,7 @@ def test_equal_rows_are_those_of_a_sort(seed: int) -> None:
 def test_the_value_is_that_of_all_samples(loss: str, weighted: bool) -> None:
     X, y = drawn(3, 900)
     weight = np.random.default_rng(1).integers(1, 4, y.size).astype(float) if weighted else None
-    data = Instance.from_arrays(held(X, 5), y, sample_weight=weight)
+    data = Instance.from_arrays(split_in_memory(X, 5), y, sample_weight=weight)
     problem = mipfs.Problem(data, loss=loss, M=3, C=0.5)
     found = alike(problem, np.array([0, 3, 5, 7]))
     assert found is not None

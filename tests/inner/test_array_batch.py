@@ -7,7 +7,7 @@ import pytest
 
 import mipfs
 from mipfs.errors import MissingExtraError, UsageError
-from mipfs.inner.array_batch import ArrayBatch, Iteration, left, library
+from mipfs.inner.array_batch import ArrayBatch, Iteration, find_lanes_left, library
 from mipfs.inner.batch import Batch
 from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE
 from mipfs.kernels import batch
@@ -56,14 +56,14 @@ def test_the_iteration_is_the_compiled_one(kind: str, loss: str, n: int) -> None
     lanes.costs[:B], lanes.rm[:B], lanes.intercept[:B] = given.shape.costs, 0.3, 0.0
     lanes.rx[:B], lanes.lower[:B], lanes.upper[:B] = [1.0, 2.0, 5.0, 3.0], -np.inf, np.inf
     iteration = Iteration(np, solver, get_loss(loss).kernels.arrays)
-    state = iteration.entered(lanes, 0, B)
+    state = iteration.enter(lanes, 0, B)
     for steps in (1, 9):
         run(compiled.advance, (given, rows, own, samples.loss, B, steps))
         iteration.advance(state, steps)
         for name in ("x", "c", "w", "m", "d", "alpha", "sigma"):
             np.testing.assert_allclose(getattr(state, name), getattr(lanes, name)[:B], atol=6e-3, err_msg=name)
     run(compiled.look, (given, samples, rows, own, B))
-    lower, upper = iteration.looked(state)
+    lower, upper = iteration.look(state)
     np.testing.assert_allclose(lower, lanes.lower[:B], rtol=2e-3, atol=2e-3)
     np.testing.assert_allclose(upper, lanes.upper[:B], rtol=2e-3, atol=2e-3)
     lanes.used[:B] = 10
@@ -103,7 +103,7 @@ def test_what_is_left_is_what_closing_up_leaves() -> None:
     lanes.used[:] = np.arange(6)
     done = np.array([1, 3, 4, 0])
     batch.close_up(lanes, done, 3, 6)
-    assert left(done[:3], 6).tolist() == lanes.used[:3].tolist()
+    assert find_lanes_left(done[:3], 6).tolist() == lanes.used[:3].tolist()
 
 
 def test_devices_and_what_arrays_do_not_take() -> None:

@@ -13,16 +13,16 @@ import pytest
 import mipfs
 from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups
-from mipfs.drivers.waiting import packed
+from mipfs.drivers.waiting import pack_open_node
 from mipfs.errors import UsageError
 from mipfs.inner.batch import Batch, carries
 from mipfs.inner.boolean import Boolean
-from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE, Warm
+from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE, WarmStart
 from mipfs.inner.propagation import Propagation
 from mipfs.inner.regularised import RegularisedSolver
 from mipfs.inner.rows_node import RowsRelaxation, relaxes
 from mipfs.inner.subproblem import Subproblem
-from mipfs.inner.unit import Unit
+from mipfs.inner.unit import NodeUnit
 from mipfs.kernels import batch
 from mipfs.kernels.structures import LIMITS
 from mipfs.kernels.units import FirstDuals, OpenNodes
@@ -93,10 +93,13 @@ def over_weights(problem: mipfs.Problem, seed: int) -> mipfs.Problem:
     return problem.replace(weight_rows=rows[: 2 + seed % 2])
 
 
-def unit_of(problem: mipfs.Problem, states: list[npt.NDArray[np.int8]], cutoff: float = math.inf) -> Unit:
+def unit_of(problem: mipfs.Problem, states: list[npt.NDArray[np.int8]], cutoff: float = math.inf) -> NodeUnit:
     """A unit of some nodes that begin with α = 0 and w = 0."""
     k, n = problem.atoms.count, problem.dual_size
-    nodes = [packed(one, Warm(np.zeros(k, np.float32), 0.0, 0.5), -math.inf, t, 0) for t, one in enumerate(states)]
+    nodes = [
+        pack_open_node(one, WarmStart(np.zeros(k, np.float32), 0.0, 0.5), -math.inf, t, 0)
+        for t, one in enumerate(states)
+    ]
     heads = np.concatenate([one.heads for one in nodes])
     sizes = np.array([one.words.size for one in nodes])
     heads["start"] = np.cumsum(sizes) - sizes
@@ -106,7 +109,7 @@ def unit_of(problem: mipfs.Problem, states: list[npt.NDArray[np.int8]], cutoff: 
     duals = FirstDuals(np.frombuffer(data, dtype=np.uint8), *(np.asarray(one, dtype=np.int64) for one in numbers))
     limits = np.zeros(len(nodes), LIMITS)
     limits["cutoff"], limits["level"], limits["tol"], limits["share"] = cutoff, math.inf, 2e-6, 4.0
-    return Unit(
+    return NodeUnit(
         OpenNodes(heads, np.concatenate([one.words for one in nodes])),
         duals,
         limits,

@@ -21,7 +21,7 @@ from mipfs.inner import designs, tall
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.plumbing import blocks, machine, own_threads
-from mipfs.plumbing.blocks import count_of, cut, each, inside
+from mipfs.plumbing.blocks import count_of, cut, inside, run_each
 from mipfs.settings import RelaxationSettings
 from tests.drivers.test_resumed import written
 from tests.test_concurrency import ends
@@ -67,12 +67,12 @@ def test_every_block_is_done_once_by_as_many_threads(threads: int) -> None:
         time.sleep(0.02)
 
     with inside(lambda: threads):
-        each(work, 20)
+        run_each(work, 20)
     assert done == [1] * 20
     assert 1 <= len(seen) <= threads
     assert (len(seen) > 1) == (threads > 1)
     seen.clear()
-    each(work, 5)
+    run_each(work, 5)
     assert len(seen) == 1
 
 
@@ -88,7 +88,7 @@ def test_an_error_in_a_block_ends_them_all() -> None:
     for threads in (1, 3):
         begun.clear()
         with pytest.raises(MemoryError), inside(lambda: threads):  # noqa: B023
-            each(work, 1000)
+            run_each(work, 1000)
         count = len(begun)
         assert count < 20
         time.sleep(0.05)
@@ -137,7 +137,7 @@ def test_a_root_is_the_same_with_any_number_of_threads(kind: str, loss: str, sma
 
     def solved() -> tuple[Any, ...]:
         whole = Boolean(problem, bool, RelaxationSettings(cheap=1.0))
-        known = tall.known(whole, high)
+        known = tall.known_classifier(whole, high)
         assert known is not None
         root = whole.solve(low, high, 1e-6, known=known)
         assert root.cut.dual is not None
@@ -181,7 +181,7 @@ def test_small_data_have_one_thread_inside_a_node(monkeypatch: pytest.MonkeyPatc
         raise AssertionError("shared")
 
     monkeypatch.setattr(machine, "cores", lambda: 8)
-    monkeypatch.setattr(designs, "each", lambda work, count: work(0) if count == 1 else none())
+    monkeypatch.setattr(designs, "run_each", lambda work, count: work(0) if count == 1 else none())
     assert mipfs.solve(made("dense", 400, 20), "branch").bound > 0.0
     assert mipfs.solve(made("sparse", 3000, 20), "branch").bound > 0.0
 

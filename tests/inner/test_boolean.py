@@ -14,7 +14,7 @@ from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups
 from mipfs.atoms.tree import Tree
 from mipfs.data.instance import Instance, Row
-from mipfs.inner.boolean import Boolean, Solved
+from mipfs.inner.boolean import Boolean, SolvedRelaxation
 from mipfs.problem import Problem
 from mipfs.selection.selection import Extras, Rows
 
@@ -108,7 +108,7 @@ def declared(problem: Problem, low: Any, high: Any) -> float:
     raise AssertionError("the reference was not solved")
 
 
-def check(problem: Problem, low: Any, high: Any, tol: float = 1e-8) -> Solved:
+def check(problem: Problem, low: Any, high: Any, tol: float = 1e-8) -> SolvedRelaxation:
     value = declared(problem, low, high)
     solved = Boolean(problem, lambda: False).solve(low, high, tol)
     size = max(1e-3, abs(value))

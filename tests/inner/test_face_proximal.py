@@ -14,7 +14,7 @@ import mipfs
 from mipfs import Instance, Problem
 from mipfs.atoms.groups import Groups
 from mipfs.errors import UsageError
-from mipfs.inner.face_layer import Face
+from mipfs.inner.face_layer import FacePool
 from mipfs.inner.proximal import FaceProximal
 from mipfs.kernels.proximal import filling, half_square, shrink
 
@@ -93,7 +93,7 @@ def test_a_face_ends_where_the_pool_and_the_interior_point_end(loss: str, bias: 
 @pytest.mark.slow
 def test_the_restricted_value_and_its_dual_meet_on_a_face() -> None:
     problem = drawn(3, "squared-hinge", True, "sparse")
-    face, method = Face(), FaceProximal(problem)
+    face, method = FacePool(), FaceProximal(problem)
     face.add(np.arange(6), np.ones(6))
     first = method.solve(face, 1e-9, lambda: False)
     face.take_in(np.arange(10, 22))

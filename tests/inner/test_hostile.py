@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 from mipfs.data.instance import Instance
-from mipfs.inner.boolean import Boolean, Solved
+from mipfs.inner.boolean import Boolean, SolvedRelaxation
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
 from tests.references import relaxation_reference
@@ -22,13 +22,13 @@ LOSSES = ("hinge", "squared-hinge", "logistic")
 TOL = 1e-4
 
 
-def solve(problem: Problem, tol: float = TOL) -> Solved:
+def solve(problem: Problem, tol: float = TOL) -> SolvedRelaxation:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         return Boolean(problem, lambda: False).solve(*problem.selection.sigma_bounds(), tol)
 
 
-def primal(problem: Problem, solved: Solved) -> float:
+def primal(problem: Problem, solved: SolvedRelaxation) -> float:
     """½ Σ w_j²/σ_j + L at the point, from the definition; the point itself is checked to be feasible."""
     data, sigma = problem.data, solved.sigma
     assert sigma.min() >= 0.0
@@ -52,7 +52,7 @@ def primal(problem: Problem, solved: Solved) -> float:
     return float(loss) + 0.5 * float(np.sum(size[size > 0] ** 2 / share[size > 0]))
 
 
-def dual(problem: Problem, solved: Solved) -> float:
+def dual(problem: Problem, solved: SolvedRelaxation) -> float:
     """g(α) − ½ Σ of the M largest ω², in long doubles; α is checked to be feasible."""
     whole, q = solved.cut.dual
     data, c = problem.data, problem.c_i.astype(np.longdouble)
@@ -73,7 +73,7 @@ def dual(problem: Problem, solved: Solved) -> float:
     return float(g - 0.5 * most)
 
 
-def check(problem: Problem, tol: float = TOL) -> Solved:
+def check(problem: Problem, tol: float = TOL) -> SolvedRelaxation:
     """Both sides are what they say, and meet."""
     solved = solve(problem, tol)
     low, high = dual(problem, solved), primal(problem, solved)

@@ -9,11 +9,11 @@ import pytest
 from scipy import sparse
 
 from mipfs.data.instance import Instance, Row
-from mipfs.inner.boolean import Boolean, Solved
+from mipfs.inner.boolean import Boolean, SolvedRelaxation
 from mipfs.inner.designs import Sparse
 from mipfs.inner.interior import InteriorPoint
 from mipfs.inner.iterative import IterativeInteriorPoint
-from mipfs.inner.reduced_system import Polytope, cardinality
+from mipfs.inner.reduced_system import RowPolytope, cardinality
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
 from mipfs.regularisers.ridge import RIDGE
@@ -42,7 +42,7 @@ def text(seed: int, n: int, p: int, scale: str = "standard") -> Instance:
     return Instance.from_arrays(sparse.csc_array(X), y, sample_weight=r.uniform(0.5, 2.0, n), scale=scale)
 
 
-def solved_both(problem: Problem, low: Any = None) -> tuple[Solved, Solved]:
+def solved_both(problem: Problem, low: Any = None) -> tuple[SolvedRelaxation, SolvedRelaxation]:
     count = problem.atoms.count
     low = np.zeros(count) if low is None else low
     method = Boolean(problem, lambda: False, NEVER_CHEAP)
@@ -53,7 +53,7 @@ def solved_both(problem: Problem, low: Any = None) -> tuple[Solved, Solved]:
     return ours, theirs
 
 
-def agree(ours: Solved, theirs: Solved) -> None:
+def agree(ours: SolvedRelaxation, theirs: SolvedRelaxation) -> None:
     size = max(1e-3, abs(theirs.upper))
     assert ours.solved
     assert ours.lower <= theirs.upper + 1e-9 * size
@@ -131,7 +131,7 @@ def test_a_direction_is_that_of_the_factors() -> None:
     polytopes = [
         cardinality(k, 7),
         cardinality(k, None),
-        Polytope(A, np.array([7.0, 1.0, 0.3]), np.array([False, False, True]), np.zeros(k), np.ones(k)),
+        RowPolytope(A, np.array([7.0, 1.0, 0.3]), np.array([False, False, True]), np.zeros(k), np.ones(k)),
     ]
     for polytope in polytopes:
         for bias in (True, False):

@@ -46,7 +46,7 @@ def relaxation(of: Problem, must_stop: Any = bool) -> tuple[Boolean, Any, Any]:
 def test_it_is_the_svm_on_all_columns(kind: str, loss: str, bias: bool) -> None:
     asked = problem(kind, loss=loss, bias=bias)
     whole, _, high = relaxation(asked)
-    found = tall.known(whole, high)
+    found = tall.known_classifier(whole, high)
     assert found is not None
     other = Subproblem(asked).solve(np.ones(8), 1e-7)
     margins = asked.data.y * asked.data.block(found.ids).scores(found.w, found.b)
@@ -62,7 +62,7 @@ def test_what_a_limit_leaves_is_a_bound_near_the_relaxation(loss: str) -> None:
     asked = problem(loss=loss)
     whole, low, high = relaxation(asked)
     solved = whole.solve(low, high, 1e-6)
-    known = tall.known(whole, high)
+    known = tall.known_classifier(whole, high)
     begun = whole.solve(low, high, 1e-6, known=known)
     assert begun.lower <= solved.upper * (1 + 1e-9)
     assert begun.upper == pytest.approx(solved.upper, rel=1e-5)
@@ -86,17 +86,17 @@ def test_a_stop_at_any_moment_leaves_a_bound_that_holds() -> None:
             return left[0] < 0
 
         whole, low, high = relaxation(asked, must_stop)
-        known = tall.known(whole, high)
+        known = tall.known_classifier(whole, high)
         assert whole.solve(low, high, 1e-6, known=known).lower <= upper * (1 + 1e-9)
 
 
 def test_where_it_does_not_pay() -> None:
     whole, _, high = relaxation(problem(n=100))  # few samples
-    assert tall.known(whole, high) is None
+    assert tall.known_classifier(whole, high) is None
     whole, _, high = relaxation(problem())
     whole.settings = RelaxationSettings()  # a cheap root
-    assert tall.known(whole, high) is None
-    assert tall.known(relaxation(problem())[0], np.zeros(8)) is None
+    assert tall.known_classifier(whole, high) is None
+    assert tall.known_classifier(relaxation(problem())[0], np.zeros(8)) is None
 
 
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
@@ -121,7 +121,7 @@ def test_a_part_of_the_samples_says_which_way_to_go(monkeypatch: pytest.MonkeyPa
     asked = problem(loss="logistic")
     whole, _, high = relaxation(asked)
     monkeypatch.setattr(tall, "SYSTEM_ROWS", 20)
-    found = tall.known(whole, high)
+    found = tall.known_classifier(whole, high)
     assert found is not None
     other = Subproblem(asked).solve(np.ones(8), 1e-7)
     margins = asked.data.y * asked.data.block(found.ids).scores(found.w, found.b)
@@ -147,14 +147,14 @@ def test_branch_has_a_bound_and_a_classifier_before_it_climbs(bias: bool, monkey
     whole, low, high = relaxation(asked)
     solved = whole.solve(low, high, 1e-6)
     whole_run = mipfs.solve(asked, "branch")
-    plain, struck = tall.known, list[str]()
+    plain, struck = tall.known_classifier, list[str]()
 
     def known(boolean: Boolean, high: Any) -> Any:
         found = plain(boolean, high)
         struck.append("a limit")
         return found
 
-    monkeypatch.setattr(rows_node, "known", known)
+    monkeypatch.setattr(rows_node, "known_classifier", known)
     monkeypatch.setattr(Run, "_is_late", property(lambda _: bool(struck)))
     found = mipfs.solve(asked, "branch", settings=BranchSettings(relaxation=ALWAYS))
     assert found.stop_reason is StopReason.TIME_LIMIT
@@ -167,14 +167,14 @@ def test_gbd_has_a_bound_and_a_classifier_before_its_root(monkeypatch: pytest.Mo
     asked = problem()
     whole, low, high = relaxation(asked)
     solved = whole.solve(low, high, 1e-6)
-    plain = tall.known
+    plain = tall.known_classifier
 
     def known(boolean: Boolean, high: Any) -> Any:
         found = plain(boolean, high)
         boolean.must_stop = lambda: True  # a limit strikes
         return found
 
-    monkeypatch.setattr(gbd.tall, "known", known)
+    monkeypatch.setattr(gbd.tall, "known_classifier", known)
     settings = mipfs.settings.GbdSettings(relaxation=ALWAYS)
     found = mipfs.solve(asked, "gbd", settings=settings, iteration_limit=0)
     assert 0.95 * solved.lower < found.bound <= found.objective

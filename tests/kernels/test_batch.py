@@ -16,7 +16,7 @@ from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE
 from mipfs.inner.propagation import Propagation
 from mipfs.kernels import batch, subtree, units, weights_step
 from mipfs.kernels.batch_structures import Lanes
-from mipfs.kernels.structures import LIMITS, Piece, RowSides, given
+from mipfs.kernels.structures import LIMITS, ExploredPiece, RowSides, only_read
 from mipfs.kernels.weights_step import SigmaRows
 from mipfs.losses import get_loss
 from mipfs.pointers import run
@@ -213,7 +213,7 @@ def test_the_prices_of_rows_are_those_of_the_proximal_step(seed: int, ends: str)
     problem = problem_of("box" if ends == "ends" else "plain", "hinge", seed, p=k)
     solver = Batch(problem, np.arange(k), NEVER)
     shape = solver.given.shape
-    low, high = (given(3.0 * end) for end in (shape.low, shape.high))
+    low, high = (only_read(3.0 * end) for end in (shape.low, shape.high))
     shape = shape._replace(low=low, high=high)
     A = np.where(r.random((3, k)) < 0.6, r.normal(size=(3, k)).round(2), 0.0)
     inner = np.minimum(r.uniform(0.0, 1.0, k), M / k)
@@ -304,7 +304,7 @@ def test_the_next_nodes_are_those_of_least_bound() -> None:
     """Below their levels, of no piece more than it has room for; those beyond the cutoff are closed."""
     r = np.random.default_rng(0)
     for _ in range(50):
-        pieces = Piece.of(3, 6, 2, 0, 40, 10)
+        pieces = ExploredPiece.of(3, 6, 2, 0, 40, 10)
         limits = np.zeros(3, LIMITS)
         limits["cutoff"], limits["level"] = 10.0, 8.0
         pieces.nodes["place"], pieces.totals["nodes"], pieces.totals["solved"] = -1, 4, 1
@@ -336,7 +336,7 @@ def test_an_exploration_is_its_parts(kind: str) -> None:
             batch.explore(solver.made(handed), handed)
         else:
             _by_parts(solver, handed)
-        found.append([one.tobytes() for one in units.gathered(handed[5])[:5]])
+        found.append([one.tobytes() for one in units.gather_pieces(handed[5])[:5]])
     assert found[0] == found[1]
 
 

@@ -12,10 +12,19 @@ import pytest
 from mipfs.kernels import boolean_newton as kernels
 from mipfs.kernels.boolean_newton import CLEAR, PRUNED, SOLVED, stationarity, working_set
 from mipfs.kernels.columns import TwoWays
-from mipfs.kernels.face_descent import Model
+from mipfs.kernels.face_descent import FaceModel
 from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, best_gain, classify, phi
-from mipfs.kernels.structures import NEWTON, STEERING, Goal, InPlay, Point, Samples, given, steering_of
+from mipfs.kernels.structures import (
+    NEWTON,
+    STEERING,
+    Goal,
+    InPlay,
+    LossSamples,
+    RelaxationPoint,
+    only_read,
+    steering_of,
+)
 from mipfs.pointers import Step
 from mipfs.settings import NodeSettings
 from tests.kernels.loss_cases import HINGE, LOGISTIC, SQUARED_HINGE, made
@@ -31,10 +40,10 @@ class Case(NamedTuple):
 
     A: Array
     Z: Any
-    samples: Samples
+    samples: LossSamples
     in_play: InPlay
     goal: Goal
-    point: Point
+    point: RelaxationPoint
     state: Any
     step: Step
     kind: int
@@ -48,15 +57,15 @@ def case(seed: int, kind: int, *, bias: bool = True) -> Case:
     c, forced = r.uniform(0.5, 1.0, N), seed % 3
     cols = r.permutation(K)[: K - seed % 2].astype(np.int64)
     penalty = 0.2 * r.random(cols.size) * (seed % 2)
-    samples = Samples(given(y), given(c), made(kind), bias)
+    samples = LossSamples(only_read(y), only_read(c), made(kind), bias)
     steering = named(np.array([tuple(steering_of(NodeSettings()))], STEERING))[0]
     goal = Goal(np.inf, 1e-7, 0.0, -np.inf, np.zeros(1, np.int8), steering)
     alpha = c * np.where(y > 0, 0.3, 0.3)
     alpha[y > 0] *= alpha[y < 0].sum() / alpha[y > 0].sum()
-    point = Point(0.3 * r.normal(size=cols.size), np.minimum(alpha, c), np.empty(N))
+    point = RelaxationPoint(0.3 * r.normal(size=cols.size), np.minimum(alpha, c), np.empty(N))
     state = named(np.zeros(1, NEWTON))[0]
     state.rho, state.prox, state.intercept = 1.0, 0.1, 0.05
-    model = Model(np.empty((1, 1)), point.w, point.w, 0.0, point.w, 0, 0, bias, 0.0, steering_of(NodeSettings()))
+    model = FaceModel(np.empty((1, 1)), point.w, point.w, 0.0, point.w, 0, 0, bias, 0.0, steering_of(NodeSettings()))
     step = Step.of(minimise_model, model, 0.0, 0, point.w, lends=True).made()
     in_play = InPlay(cols, forced, 2, penalty)
     return Case(A, TwoWays.dense(A, A.size), samples, in_play, goal, point, state, step, kind)
@@ -206,7 +215,7 @@ def test_the_steps_of_a_minimisation(seed: int, bias: bool, kind: int) -> None:
     if bias and not inner.size:
         H[-1, -1] = 1.0
     np.testing.assert_allclose(face.H, H, atol=1e-10)
-    local = Model(
+    local = FaceModel(
         face.H, face.g, face.w, 0.0, face.costs, in_play.forced, in_play.room, bias, 1e-10, steering_of(NodeSettings())
     )
     minimise_model(local, 0.0, N, face.d)

@@ -120,7 +120,7 @@ def of_compiled(case: Case) -> tuple[float, Integers, Integers]:
 
 
 def of_arrays(case: Case) -> tuple[float, Integers, Integers]:
-    return bound.screened(case.g, case.gains, case.inside, case.free, case.M, case.cutoff)
+    return bound.screen_atoms(case.g, case.gains, case.inside, case.free, case.M, case.cutoff)
 
 
 def of_kernel(case: Case) -> tuple[float, Integers, Integers]:
@@ -192,7 +192,7 @@ def test_sums_are_rounded_down(kind: str) -> None:
     for _ in range(DRAWS):
         terms = numbers(r, kind, int(r.integers(1, 40)))
         exact = [Fraction(v) for v in terms.tolist()]
-        check(bound.added(*terms[:2], terms[2:]), sum(exact, Fraction(0)), sum(map(abs, exact)), len(exact))
+        check(bound.add_down(*terms[:2], terms[2:]), sum(exact, Fraction(0)), sum(map(abs, exact)), len(exact))
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
@@ -200,10 +200,10 @@ def test_what_overflows_proves_nothing() -> None:
     assert bound.earned(1.0, [1e308, 1e308], [], 0, 5.0) == (-np.inf, 0, 0)
     assert bound.earned(1.0, [-1e308, -1e308], [1.0], 0, 5.0) == (-np.inf, 0, 1)
     assert bound.earned(np.nan, [1.0], [1.0], 1, 5.0) == (-np.inf, 0, 1)
-    assert bound.added(1.0, np.inf) == np.inf
-    assert bound.added(1e308, 1e308) == -np.inf
-    assert bound.added(-np.inf, np.inf) == -np.inf
-    assert bound.added(np.nan, 1.0) == -np.inf
+    assert bound.add_down(1.0, np.inf) == np.inf
+    assert bound.add_down(1e308, 1e308) == -np.inf
+    assert bound.add_down(-np.inf, np.inf) == -np.inf
+    assert bound.add_down(np.nan, 1.0) == -np.inf
 
 
 # Mutants: what the checks above are worth
@@ -241,7 +241,7 @@ def test_what_is_fixed_without_slack_is_caught(monkeypatch: pytest.MonkeyPatch) 
     case = Case(0.75 * 2.0**-52, np.array([-1.0]), 0, 1, 1.0 + 2.0**-52)
     assert not right(case, 0, 1)
     assert of_core(case)[2].size == 0
-    monkeypatch.setattr(bound, "traded", untraded)
+    monkeypatch.setattr(bound, "trade_gains", untraded)
     assert of_core(case)[2].size == 1
 
 

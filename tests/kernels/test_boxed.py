@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mipfs.kernels.boxed import Boxed, Pace, boxed
-from mipfs.kernels.structures import given
+from mipfs.kernels.boxed import BoxedPace, BoxedProgram, minimise_boxed
+from mipfs.kernels.structures import only_read
 from mipfs.losses import get_loss
 
-NO_ROWS = given(np.zeros((0, 1))), given(np.zeros(0)), given(np.zeros(0)), 0.0
+NO_ROWS = only_read(np.zeros((0, 1))), only_read(np.zeros(0)), only_read(np.zeros(0)), 0.0
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
@@ -27,8 +27,8 @@ def test_weights_satisfy_the_optimality_conditions(loss: str, bias: bool) -> Non
         low, high = -r.exponential(size=k) * (r.random(k) < 0.7), r.exponential(size=k) * (r.random(k) < 0.7)
         one = get_loss(loss)
         u, alpha, state = np.zeros(A.shape[1]), np.zeros(n), np.array([0.5, 0.0, 0.0])
-        posed = Boxed(given(A), given(c), given(low), given(high), one.kernels.made, *NO_ROWS)
-        boxed(posed, u, alpha, np.zeros(0), state, Pace(1e-10, np.inf, 500, 4.0))
+        posed = BoxedProgram(only_read(A), only_read(c), only_read(low), only_read(high), one.kernels.made, *NO_ROWS)
+        minimise_boxed(posed, u, alpha, np.zeros(0), state, BoxedPace(1e-10, np.inf, 500, 4.0))
         assert state[1] == 1.0
         omega = A.T @ alpha
         np.testing.assert_allclose(u[:k], np.clip(omega[:k], low, high), atol=1e-4)
@@ -60,9 +60,11 @@ def test_rows_over_the_weights_are_kept_and_pull_where_they_bind(loss: str) -> N
         one, low, high = get_loss(loss), np.full(k, -0.5), np.full(k, np.inf)
         u, alpha, own, state = np.zeros(k + 1), np.zeros(n), np.zeros(rows), np.array([0.5, 0.0, 0.0])
         bend = float(np.square(A[:, :k] @ D.T).sum(axis=0).max())
-        of_rows = given(D), given(least), given(most), bend
-        posed = Boxed(given(A), given(np.ones(n)), given(low), given(high), one.kernels.made, *of_rows)
-        boxed(posed, u, alpha, own, state, Pace(1e-10, np.inf, 500, 4.0))
+        of_rows = only_read(D), only_read(least), only_read(most), bend
+        posed = BoxedProgram(
+            only_read(A), only_read(np.ones(n)), only_read(low), only_read(high), one.kernels.made, *of_rows
+        )
+        minimise_boxed(posed, u, alpha, own, state, BoxedPace(1e-10, np.inf, 500, 4.0))
         assert state[1] == 1.0
         at = D @ u[:k]
         np.testing.assert_allclose(u[:k], np.clip((A.T @ alpha)[:k] + D.T @ own, low, high), atol=1e-4)
@@ -77,10 +79,12 @@ def test_a_dual_value_that_is_enough_ends_it() -> None:
     r = np.random.default_rng(0)
     A = r.normal(size=(40, 3))
     made = get_loss("hinge").kernels.made
-    posed = Boxed(given(A), given(np.ones(40)), given(np.zeros(3)), given(np.ones(3)), made, *NO_ROWS)
+    posed = BoxedProgram(
+        only_read(A), only_read(np.ones(40)), only_read(np.zeros(3)), only_read(np.ones(3)), made, *NO_ROWS
+    )
     steps = []
     for until in (0.0, np.inf):
         state = np.array([0.5, 0.0, 0.0])
-        boxed(posed, np.zeros(3), np.zeros(40), np.zeros(0), state, Pace(1e-12, until, 500, 4.0))
+        minimise_boxed(posed, np.zeros(3), np.zeros(40), np.zeros(0), state, BoxedPace(1e-12, until, 500, 4.0))
         steps.append(state[2])
     assert steps[0] < steps[1]

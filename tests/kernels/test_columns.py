@@ -23,7 +23,7 @@ from mipfs.kernels.columns import (
     is_sparse,
     lines,
 )
-from mipfs.kernels.structures import NEWTON, Path, Samples
+from mipfs.kernels.structures import NEWTON, LossSamples, NewtonPath
 from mipfs.losses.hinge import LOSS
 
 N, K = 60, 9
@@ -113,8 +113,8 @@ def test_scores_and_curvature_follow_the_samples(kind: str) -> None:
     y, weights = r.choice([-1.0, 1.0], N), np.ones(N)
     y.flags.writeable = weights.flags.writeable = False  # as a run has them, for which there is machine code
     cols, J = np.array([2, 1, 6, 5]), np.array([6, 2, 0])
-    path, H, state = Path.of(N, 4, K), np.zeros((4, 4)), np.zeros(1, NEWTON)[0]
-    samples = Samples(y, weights, LOSS.kernels.unmade, True)
+    path, H, state = NewtonPath.of(N, 4, K), np.zeros((4, 4)), np.zeros(1, NEWTON)[0]
+    samples = LossSamples(y, weights, LOSS.kernels.unmade, True)
     beta, curve = r.random(N), np.zeros(N)
     for step in range(30):
         changed = r.random(N) < r.choice([0.0, 0.05, 0.3, 1.0])

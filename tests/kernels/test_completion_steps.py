@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mipfs.inner.completions import Completions
+from mipfs.inner.completions import NodeEnumerator
 from mipfs.kernels.completions import (
     DONE,
-    Given,
+    CompletionProblem,
     advance_to_end,
     complete,
     keep,
@@ -23,10 +23,10 @@ from tests.kernels.test_completions import P, drawn, values_of
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_an_svm_on_a_selection_is_laid_out_solved_proven_and_kept(loss: str) -> None:
     problem, X = drawn(loss, True, "dense")
-    completions = Completions(problem, np.arange(P))
+    completions = NodeEnumerator(problem, np.arange(P))
     solvers, samples = completions._made
     grid, columns, ids = completions._grid, completions._columns, np.array([1, 3])
-    given = Given(solvers, columns, samples, grid, completions._steering)
+    given = CompletionProblem(solvers, columns, samples, grid, completions._steering)
     at = place_of(samples, ids.size, P)
     write_rows(columns, ids, samples, grid.size, at)
     y = problem.data.y
@@ -46,9 +46,9 @@ def test_an_svm_on_a_selection_is_laid_out_solved_proven_and_kept(loss: str) -> 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_completions_that_are_worth_more_than_the_target_are_ruled_out(loss: str) -> None:
     problem, X = drawn(loss, True, "dense")
-    completions = Completions(problem, np.arange(P))
+    completions = NodeEnumerator(problem, np.arange(P))
     solvers, samples = completions._made
-    given = Given(solvers, completions._columns, samples, completions._grid, completions._steering)
+    given = CompletionProblem(solvers, completions._columns, samples, completions._grid, completions._steering)
     _, with_one = values_of(problem, X, [3])
     target = np.sort(with_one)[0] * (1.0 + 1e-3)
     _, ruled = completions._room(1, completions._asked(None, 0.0), 0)

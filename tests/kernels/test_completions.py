@@ -9,14 +9,14 @@ import pytest
 from scipy import sparse
 
 from mipfs import Instance, Problem
-from mipfs.drivers.waiting import packed, unpacked
-from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE, Warm
-from mipfs.inner.completions import Completions
-from mipfs.inner.unit import Turn, Unit
+from mipfs.drivers.waiting import pack_open_node, unpack_open_node
+from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE, WarmStart
+from mipfs.inner.completions import NodeEnumerator
+from mipfs.inner.unit import ColumnOrder, NodeUnit
 from mipfs.kernels.enumeration import enumerate_nodes
 from mipfs.kernels.structures import LIMITS
 from mipfs.kernels.subtree import LEAF, OPEN, REST
-from mipfs.kernels.units import FirstDuals, Found
+from mipfs.kernels.units import ExploredPieces, FirstDuals
 from mipfs.losses import get_loss
 from mipfs.proof.cuts import dual_value_below
 from mipfs.proof.duals import DualStore
@@ -49,21 +49,23 @@ def values_of(problem: Problem, X: np.ndarray[Any, Any], inside: list[int]) -> t
 
 
 def explored(
-    problem: Problem, states: Any, target: float, turn: Turn | None = None, stop: Any = GOES_ON, **settings: int
-) -> Found | None:
+    problem: Problem, states: Any, target: float, turn: ColumnOrder | None = None, stop: Any = GOES_ON, **settings: int
+) -> ExploredPieces | None:
     """What is left of a node once it is enumerated."""
-    completions = Completions(problem, np.arange(P), CompletionSettings(**settings))
+    completions = NodeEnumerator(problem, np.arange(P), CompletionSettings(**settings))
     limits = np.zeros(1, LIMITS)
     limits["cutoff"] = target
-    node = packed(np.array(states, dtype=np.int8), Warm(np.zeros(P, dtype=np.float32), 0.0, 0.5), -np.inf, 7, 3)
-    unit = Unit(node, FirstDuals.none(), limits, np.zeros((1, 0)), True, turn)
+    node = pack_open_node(
+        np.array(states, dtype=np.int8), WarmStart(np.zeros(P, dtype=np.float32), 0.0, 0.5), -np.inf, 7, 3
+    )
+    unit = NodeUnit(node, FirstDuals.none(), limits, np.zeros((1, 0)), True, turn)
     return completions.explore(unit, NO_ROWS, stop).found
 
 
-def left_of(found: Found, why: int) -> list[tuple[list[int], list[int]]]:
+def left_of(found: ExploredPieces, why: int) -> list[tuple[list[int], list[int]]]:
     """What is inside and what is free in the open nodes that are left for a reason."""
     heads = found.back.heads
-    nodes = [unpacked(found.back, at, P)[0] for at in np.flatnonzero(heads["why"] == why).tolist()]
+    nodes = [unpack_open_node(found.back, at, P)[0] for at in np.flatnonzero(heads["why"] == why).tolist()]
     return [(np.flatnonzero(one == INSIDE).tolist(), np.flatnonzero(one == FREE).tolist()) for one in nodes]
 
 
@@ -73,7 +75,7 @@ def states_of(inside: list[int], out: Any = ()) -> Any:
     return states
 
 
-def proven(problem: Problem, X: np.ndarray[Any, Any], found: Found, inside: list[int]) -> Any:
+def proven(problem: Problem, X: np.ndarray[Any, Any], found: ExploredPieces, inside: list[int]) -> Any:
     """What the dual vectors prove of the selection, (D,), and of each completion, (D, p), with NumPy."""
     c, loss = problem.c_i, get_loss(problem.loss)
     store = DualStore(N, None if np.all(c == c[0]) else c)
@@ -135,7 +137,7 @@ def test_a_turn_puts_its_columns_in_by_their_order(begin: int) -> None:
     values = {(i, j): oracles.svm_value(X[:, [i, j]], problem.data.y, problem.c_i, True, "hinge").upper
               for i in range(P) for j in range(i)}  # fmt: skip
     target = min(values.values()) * (1 - 1e-4)
-    found = explored(problem, states_of([]), target, Turn(begin, begin + 6, begin == 0))
+    found = explored(problem, states_of([]), target, ColumnOrder(begin, begin + 6, begin == 0))
     assert found is not None
     anchors = found.places["feature"][(found.places["feature"] >= 0) & (found.places["feature"] < P)].tolist()
     assert len(anchors) == 6
@@ -145,7 +147,7 @@ def test_a_turn_puts_its_columns_in_by_their_order(begin: int) -> None:
     assert len(found.back.heads) == 1
     rest = found.back.heads["bound"][0]
     assert rest <= min(value for pair, value in values.items() if set(pair) <= set(behind)) * (1 + 1e-9)
-    before = explored(problem, states_of([]), target, Turn(0, begin, True)) if begin else None
+    before = explored(problem, states_of([]), target, ColumnOrder(0, begin, True)) if begin else None
     if before is not None:
         assert set(left_of(before, REST)[0][1]) == {*anchors, *behind}
         assert before.back.heads["bound"][0] < rest
@@ -175,7 +177,7 @@ def test_it_stops_and_it_is_gone_on_with() -> None:
 
 def test_it_is_called_with_what_python_hands_it() -> None:
     problem, _ = drawn("hinge", True, "dense")
-    explored(problem, states_of([]), 1.0, Turn(0, 1, True))
-    assert Completions(problem, np.arange(P)).kernels()[0].type.arguments in enumerate_nodes.overloads
+    explored(problem, states_of([]), 1.0, ColumnOrder(0, 1, True))
+    assert NodeEnumerator(problem, np.arange(P)).kernels()[0].type.arguments in enumerate_nodes.overloads
     with pytest.raises(TypeError):
         enumerate_nodes(1)

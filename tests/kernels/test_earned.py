@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 from mipfs.kernels.earned import balance, pack, remove, scores_above, to_grid, unpack, value_below
-from mipfs.kernels.structures import given
+from mipfs.kernels.structures import only_read
 from tests.kernels.loss_cases import HINGE, LOGISTIC, SQUARED_HINGE, made
 
 Array = npt.NDArray[np.float64]
@@ -24,16 +24,16 @@ def drawn(seed: int, kind: int) -> tuple[Array, Array, Array]:
     """α, partly outside its box, box and labels; sizes far apart."""
     r = np.random.default_rng([seed, kind + 1])
     n = int(r.integers(1, 30))
-    c = given(10.0 ** r.integers(-6, 6) * r.uniform(0.5, 2.0, n))
+    c = only_read(10.0 ** r.integers(-6, 6) * r.uniform(0.5, 2.0, n))
     alpha = c * r.uniform(-0.2, 1.2, n) * (r.random(n) < 0.8)
-    return alpha, c, given(np.where(r.random(n) < 0.5, 1.0, -1.0))
+    return alpha, c, only_read(np.where(r.random(n) < 0.5, 1.0, -1.0))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_grid_is_in_the_box_and_near(seed: int, kind: int) -> None:
     alpha, top, _ = drawn(seed, kind)
-    top = given(np.full(top.size, np.inf)) if kind == SQUARED_HINGE else top
+    top = only_read(np.full(top.size, np.inf)) if kind == SQUARED_HINGE else top
     whole = np.empty(alpha.size, np.int64)
     q = int(to_grid(alpha, top, 20 + seed % 20, whole))
     unit = Fraction(2) ** -q
@@ -49,7 +49,7 @@ def test_the_grid_is_in_the_box_and_near(seed: int, kind: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_balance_is_exact_and_only_takes_away(seed: int, kind: int) -> None:
     alpha, top, y = drawn(seed, kind)
-    top = given(np.full(top.size, np.inf)) if kind == SQUARED_HINGE else top
+    top = only_read(np.full(top.size, np.inf)) if kind == SQUARED_HINGE else top
     whole = np.empty(alpha.size, np.int64)
     q = to_grid(alpha, top, 30, whole)
     before = whole.copy()
@@ -106,10 +106,10 @@ def test_scores_are_above_the_exact_ones_and_near(seed: int, is_sparse: bool) ->
     center, v = r.normal(size=k) * (seed % 2), r.normal(size=n)
     part: Any = sparse.csc_array(A)
     triple = part.data, part.indices.astype(np.int32), part.indptr.astype(np.int64)
-    X = tuple(given(one) for one in triple) if is_sparse else given(A)
+    X = tuple(only_read(one) for one in triple) if is_sparse else only_read(A)
     columns = r.permutation(k)[: 1 + seed % k].astype(np.int64)
     s = np.empty(columns.size)
-    scores_above(X, given(center), given(np.linalg.norm(A, axis=0)), columns, v, s)
+    scores_above(X, only_read(center), only_read(np.linalg.norm(A, axis=0)), columns, v, s)
     for j, found in zip(columns.tolist(), s.tolist(), strict=True):
         omega = sum((Fraction(v[i]) * (Fraction(A[i, j]) - Fraction(center[j])) for i in range(n)), Fraction(0))
         size = sum(abs(Fraction(v[i])) * (abs(Fraction(A[i, j])) + abs(Fraction(center[j]))) for i in range(n))
@@ -125,7 +125,7 @@ def test_what_is_packed_can_be_read(seed: int, weighted: bool) -> None:
     n, whole = alpha.size, np.empty(alpha.size, np.int64)
     q = to_grid(alpha, top, 8 + 3 * (seed % 12), whole)
     out, at = np.full(40 + 12 * n, 255, np.uint8), seed % 5
-    end, level, width = pack(whole, given(top), q, weighted, out, at)
+    end, level, width = pack(whole, only_read(top), q, weighted, out, at)
     bits = np.unpackbits(out[at:])
     there = np.flatnonzero(bits[:n])
     flags = -(-n // 8)

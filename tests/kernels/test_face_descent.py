@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mipfs.kernels.face_descent import Model, descend, face_direction, linear, multiply, pull, slopes, sweep
+from mipfs.kernels.face_descent import FaceModel, descend, face_direction, linear, multiply, pull, slopes, sweep
 from mipfs.kernels.model_step import by_classes, even, minimise_model
 from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify, phi
 from mipfs.kernels.structures import steering_of
@@ -60,7 +60,7 @@ def test_model_is_minimised(seed: int, even: bool) -> None:
     whole, step, last = np.zeros(g.size), np.empty(g.size), np.inf
     for _ in range(60):
         now = w + whole[:k]
-        minimise_model(Model(H, g + H @ whole, now, 0.0, c, forced, K, bias, 1e-12, STEERING), 0.0, 50, step)
+        minimise_model(FaceModel(H, g + H @ whole, now, 0.0, c, forced, K, bias, 1e-12, STEERING), 0.0, 50, step)
         whole += step
         value = _value(H, g, w, c, forced, K, whole)
         assert value <= last + 1e-12 * abs(value)
@@ -78,7 +78,7 @@ def test_every_sweep_lowers_the_model_and_keeps_its_sums(seed: int) -> None:
     moved, pulled = np.zeros(g.size), np.zeros(g.size)
     classify(x, c, forced, K, cls, tau)
     last = _value(H, g, w, c, forced, K, moved)
-    model = Model(H, g, w, 0.0, c, forced, K, bias, 1e-12, STEERING)
+    model = FaceModel(H, g, w, 0.0, c, forced, K, bias, 1e-12, STEERING)
     for _ in range(10):
         sweep(model, x, np.sqrt(2.0 * price), cls, moved, pulled)
         classify(x, c, forced, K, cls, tau)
@@ -99,7 +99,7 @@ def test_odd_models() -> None:
         (np.ones((4, 4)), np.zeros(4), 0, 3),
     ):
         c, g, out = np.zeros(w.size), np.linspace(-1.0, 2.0, w.size), np.empty(w.size)
-        descend(Model(H, g, w, 0.0, c, forced, K, False, 1e-10, STEERING), 0.0, out)
+        descend(FaceModel(H, g, w, 0.0, c, forced, K, False, 1e-10, STEERING), 0.0, out)
         assert np.all(np.isfinite(out))
         assert _value(H, g, w, c, forced, K, out) <= _value(H, g, w, c, forced, K, np.zeros(w.size))
 
@@ -130,7 +130,7 @@ def test_a_face_direction_is_newtons_step_on_the_face(seed: int) -> None:
     cls, tau, sign = np.empty(k, np.int64), np.empty(k), np.where(w > 0.0, 1.0, -1.0)
     mu = classify(w, c, forced, K, cls, tau)
     grad, out = np.random.default_rng(seed).normal(size=g.size), np.empty(g.size)
-    model = Model(H, g, w, 0.0, c, forced, K, bias, 1e-12, STEERING)
+    model = FaceModel(H, g, w, 0.0, c, forced, K, bias, 1e-12, STEERING)
     face_direction(model, grad, w, cls, tau, sign, mu, out)
     active = [t for t in range(g.size) if t == k or cls[t] != OUT]
     second, now = np.zeros((g.size, g.size)), _gradient(w, cls, tau)
@@ -185,7 +185,7 @@ def test_the_active_set_minimises_too(seed: int) -> None:
     whole, step, last = np.zeros(g.size), np.empty(g.size), begun
     for _ in range(60):
         now = w + whole[:k]
-        by_classes(Model(H, g + H @ whole, now, 0.0, c, forced, K, bool(seed % 3), 1e-12, STEERING), 0.0, 50, step)
+        by_classes(FaceModel(H, g + H @ whole, now, 0.0, c, forced, K, bool(seed % 3), 1e-12, STEERING), 0.0, 50, step)
         whole += step
         value = _value(H, g, w, c, forced, K, whole)
         assert value <= last + 1e-12 * (1.0 + abs(value))

@@ -9,9 +9,9 @@ import pytest
 
 from mipfs.kernels import augmented_lagrangian as kernels
 from mipfs.kernels import model_step
-from mipfs.kernels.face_descent import Model
-from mipfs.kernels.model_step import Way
-from mipfs.kernels.newton import Rows
+from mipfs.kernels.face_descent import FaceModel
+from mipfs.kernels.model_step import ModelDirection
+from mipfs.kernels.newton import SvmRows
 from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, phi
 from mipfs.kernels.structures import steering_of
 from mipfs.settings import ModelSettings, NodeSettings
@@ -26,7 +26,7 @@ def begun(seed: int) -> Any:
     A = np.ascontiguousarray(np.column_stack([r.normal(size=(N, K)), np.ones(N)]) * y[:, None])
     c = r.uniform(0.3, 2.0, N)
     u, alpha, state = r.normal(size=K + 1), c * r.choice([0.0, 0.4, 1.0], N), np.array([0.7, 0.0, 0.0])
-    return kernels.iterate_of(Rows(A, c, K), u, alpha, state, np.empty((7, N + K + 1)))
+    return kernels.iterate_of(SvmRows(A, c, K), u, alpha, state, np.empty((7, N + K + 1)))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -98,11 +98,13 @@ def posed(seed: int) -> tuple[Any, Any, Any]:
     X = r.normal(size=(12, k + 1))
     c = np.append(r.random(k - 1), -0.2)
     w = np.where(r.random(k) < 0.5, r.normal(size=k), 0.0)
-    model = Model(X.T @ X, 4.0 * r.normal(size=k + 1), w, 0.3, c, forced, 3, True, 1e-10, steering_of(NodeSettings()))
+    model = FaceModel(
+        X.T @ X, 4.0 * r.normal(size=k + 1), w, 0.3, c, forced, 3, True, 1e-10, steering_of(NodeSettings())
+    )
     here = model_step.place_of(k, k + 1)
     here.x[:] = w
     phi(here.x, c, forced, 3, here.cls, here.tau)
-    return model, here, Way(np.empty(k + 1), np.zeros(k + 1), np.zeros(k))
+    return model, here, ModelDirection(np.empty(k + 1), np.zeros(k + 1), np.zeros(k))
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -140,7 +142,7 @@ def test_steps_of_an_active_set(seed: int) -> None:
     np.testing.assert_allclose(there.x, wanted, atol=1e-14)
     changes = crosses & (here.x != 0.0)
     assert end == pytest.approx(min([1.0, *(-here.x / np.where(way.d[:k] == 0.0, 1.0, way.d[:k]))[changes]]))
-    assert model_step.valued(model, here, there, way, 1.0) == pytest.approx(value(there.x, way.d[k]))
+    assert model_step.evaluate_further(model, here, there, way, 1.0) == pytest.approx(value(there.x, way.d[k]))
     begin = value(here.x, 0.0)
     found, pays, end = model_step.backtrack(model, here, there, way, begin, 1e-3)
     assert found == pytest.approx(value(there.x, there.moved[k]))

@@ -12,8 +12,8 @@ from scipy import sparse
 
 from mipfs.kernels import newton as kernels
 from mipfs.kernels.augmented_lagrangian import (
-    Line,
-    Pace,
+    LagrangianPace,
+    SearchLine,
     augmented_lagrangian,
     choose_rows,
     inner_set,
@@ -21,7 +21,7 @@ from mipfs.kernels.augmented_lagrangian import (
     slope,
 )
 from mipfs.kernels.newton import (
-    Rows,
+    SvmRows,
     add_gram,
     cholesky,
     cholesky_solve,
@@ -32,10 +32,10 @@ from mipfs.kernels.newton import (
     gather,
     margins,
     newton_direction,
-    safeguarded,
+    safeguard_step,
     smooth_search,
 )
-from mipfs.kernels.structures import given
+from mipfs.kernels.structures import only_read
 from tests.kernels.loss_cases import LOGISTIC, SQUARED_HINGE, made
 
 Array = npt.NDArray[np.float64]
@@ -143,7 +143,7 @@ def test_newton_directions_solve_their_system(n: int, k: int, bias: bool, is_spa
             np.testing.assert_allclose(M @ other, -g, atol=1e-8 * (1.0 + np.abs(M).max()))
 
 
-def line(seed: int) -> tuple[Line, Any]:
+def line(seed: int) -> tuple[SearchLine, Any]:
     """A line, and φ along it in plain NumPy."""
     r = np.random.default_rng(seed)
     n = 1 + seed % 9
@@ -156,7 +156,7 @@ def line(seed: int) -> tuple[Line, Any]:
         psi = np.where(v <= 0.0, 0.0, np.where(v >= c_in, c_in * v - 0.5 * c_in**2, 0.5 * v * v)) / rho
         return float(psi.sum() + a0 * t + 0.5 * a1 * t * t)
 
-    return Line(rows, m, q, alpha, c, rho, a0, a1), value
+    return SearchLine(rows, m, q, alpha, c, rho, a0, a1), value
 
 
 @pytest.mark.parametrize("root", [1e-3, 0.7, 1.0, 3.0, 1e4])
@@ -164,7 +164,7 @@ def test_steps_stay_between_what_is_known_and_find_the_minimum(root: float) -> N
     t, low, high = 1.0, 0.0, np.inf
     for _ in range(60):
         first, second = np.arctan(t - root), 1.0 / (1.0 + (t - root) ** 2)  # Newton's own steps diverge from afar
-        t, low, high = safeguarded.py_func(t, low, high, first, second)
+        t, low, high = safeguard_step.py_func(t, low, high, first, second)
         assert low <= root <= high
         assert low <= t <= high
     assert t == pytest.approx(root)
@@ -221,7 +221,7 @@ def test_smooth_searches(seed: int, kind: int) -> None:
     h = 1e-6
     f0 = (value(h) - value(-h)) / (2 * h)
     if f0 < -1e-3:
-        t = smooth_search(made(kind), m, q, given(c), a0, a1, f0)
+        t = smooth_search(made(kind), m, q, only_read(c), a0, a1, f0)
         assert value(t) < value(0.0)
         assert abs(value(t + h) - value(t - h)) / (2 * h) <= 0.1 * abs(f0) * (1 + 1e-5) + 1e-7
 
@@ -243,8 +243,8 @@ def test_the_hinge_is_minimised(n: int, k: int, bias: bool, is_sparse: bool) -> 
     d = k + bias
     u, alpha, state = np.zeros(d), np.zeros(n), np.array([1.0, 0.0, 0.0])
     for _ in range(200):
-        pace = Pace(1e-9, np.inf, 7, 4.0, n > 50)
-        augmented_lagrangian(Rows(held(A, is_sparse), c, k), u, alpha, state, pace, np.empty((7, n + d)))
+        pace = LagrangianPace(1e-9, np.inf, 7, 4.0, n > 50)
+        augmented_lagrangian(SvmRows(held(A, is_sparse), c, k), u, alpha, state, pace, np.empty((7, n + d)))
         if state[1] == 1.0:
             break
     assert state[1] == 1.0
@@ -266,7 +266,7 @@ def test_smooth_losses_are_minimised(n: int, k: int, bias: bool, is_sparse: bool
     d = k + bias
     u, alpha, state, work = np.zeros(d), np.empty(n), np.zeros(3), np.empty((7, n + d))
     for _ in range(30):
-        kernels.newton(Rows(held(A, is_sparse), given(c), k), made(kind), u, alpha, state, 1e-10, 5, work)
+        kernels.newton(SvmRows(held(A, is_sparse), only_read(c), k), made(kind), u, alpha, state, 1e-10, 5, work)
         if state[1] == 1.0:
             break
     assert state[1] == 1.0

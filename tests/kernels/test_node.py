@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pytest
 
 from mipfs.data.instance import Instance
-from mipfs.inner.boolean_node import NO_ROWS, Relaxation
+from mipfs.inner.boolean_node import NO_ROWS, BooleanRelaxation
 from mipfs.inner.propagation import Propagation
 from mipfs.kernels import node, subtree
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
-from mipfs.kernels.structures import Piece, Work
+from mipfs.kernels.structures import ExplorationScratch, ExploredPiece
 from mipfs.problem import Problem
 from tests.oracles import brute_force
 from tests.record_cases import named
@@ -35,8 +35,8 @@ class Ready(NamedTuple):
     grid: Any
     sides: Any
     limit: Any
-    piece: Piece
-    work: Work
+    piece: ExploredPiece
+    work: ExplorationScratch
     best: dict[frozenset[int], float]
 
     def least(self, states: States) -> float:
@@ -75,7 +75,7 @@ def ready(seed: int, *, has_rows: bool = False, factor: float = 1.02, states: St
     """An open node, all free by default, and a cutoff as many times the optimum."""
     problem = posed(seed, has_rows)
     best = values(problem, seed, has_rows)
-    relaxation = Relaxation(problem, np.arange(K), np.zeros(1, np.int8))
+    relaxation = BooleanRelaxation(problem, np.arange(K), np.zeros(1, np.int8))
     sides = Propagation(problem.selection, np.arange(K)).sides if has_rows else NO_ROWS
     states = np.full(K, FREE, np.int8) if states is None else states
     alpha = np.where(problem.data.y > 0, 0.1, 0.1)
@@ -88,8 +88,8 @@ def ready(seed: int, *, has_rows: bool = False, factor: float = 1.02, states: St
     alive, _, grid, _, all_limits, _, work = handed = relaxation._handed(1, sides, pieces)
     steps = relaxation._made_for((*handed[:3], sides, *handed[4:]), has_rows)
     all_limits[0], work.first[0] = limits, alpha
-    piece = Piece(*(array[0] for array in pieces))
-    piece = Piece(*(named(one) if one.dtype.names else one for one in piece))
+    piece = ExploredPiece(*(array[0] for array in pieces))
+    piece = ExploredPiece(*(named(one) if one.dtype.names else one for one in piece))
     work = work._replace(now=named(work.now), newton=named(work.newton))
     limit = named(all_limits)[0]
     return Ready(problem, steps, alive, relaxation.samples, grid, sides, limit, piece, work, best)

@@ -274,7 +274,7 @@ def test_a_split_has_both_values_of_one_atom(seed: int) -> None:
     now, opened, before = at.work.now[0], at.piece.nodes[0], at.piece.states[0].copy()
     opened.bound, opened.parent, opened.age = 2.0, 5, 1
     at.piece.weights[0] = np.arange(K)
-    subtree.split.py_func(at.steps.branch, at.alive, at.sides, at.limit, at.piece, at.work)
+    subtree.split_node.py_func(at.steps.branch, at.alive, at.sides, at.limit, at.piece, at.work)
     # The rule that is there by default takes the largest weight of the free fractional atoms.
     free = [t for t in range(now.forced, now.count) if 1e-6 < at.work.sigma[t] < 1.0 - 1e-6]
     j = at.work.columns[max(free, key=lambda t: abs(at.work.w[t]))]
@@ -367,6 +367,6 @@ def test_a_place_stays_where_the_rows_fix_nothing(M: int) -> None:
     states[0] = INSIDE
     at = begun(0, states=states)
     place = at.piece.nodes[0].place
-    found = subtree.settled.py_func(at.sides, M, at.piece, at.piece.states[0], place, at.work)
+    found = subtree.settle_rows.py_func(at.sides, M, at.piece, at.piece.states[0], place, at.work)
     assert found == place
     assert at.piece.states[0].tolist() == states.tolist()

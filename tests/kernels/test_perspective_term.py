@@ -14,10 +14,10 @@ from mipfs.kernels.perspective import (
     best_gain,
     classify,
     even_level,
-    held,
     multiplier,
     phi,
     phi_slope,
+    sum_sigma,
     threshold_level,
 )
 
@@ -119,7 +119,9 @@ def test_classes_and_thresholds_are_those_of_the_multiplier(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_multiplier_solves_its_equation(seed: int) -> None:
-    """Σσ(μ) = K at the least such μ ≥ 0; `held` is Σσ, its fractional part, and minus half that one's derivative."""
+    """Σσ(μ) = K at the least such μ ≥ 0; `sum_sigma` is Σσ, its fractional part, and minus half that one's
+    derivative.
+    """
     r = np.random.default_rng(seed)
     k, K = int(r.integers(1, 12)), int(r.integers(1, 6))
     size, c = np.abs(r.normal(size=k)) * (r.random(k) < 0.9), r.normal(size=k) if seed % 2 else r.random(k)
@@ -136,7 +138,7 @@ def test_the_multiplier_solves_its_equation(seed: int) -> None:
         assert total(mu * (1.0 + 1e-9)) <= K * (1.0 + 1e-9)
         assert total(mu * (1.0 - 1e-9) - 1e-12) >= K * (1.0 - 1e-7)
     for at in (0.0, 0.7 * mu + 0.1):
-        found, part, bend = held(size, c, at)
+        found, part, bend = sum_sigma(size, c, at)
         assert found == pytest.approx(total(at), rel=1e-12)
         inside = (c + at > 0.0) & (size > 0.0) & (size < np.sqrt(2.0 * np.maximum(c + at, 0.0)))
         tau = np.sqrt(2.0 * (c + at)[inside])

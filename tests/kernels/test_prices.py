@@ -11,22 +11,22 @@ from scipy import sparse
 
 from mipfs.kernels.columns import TwoWays
 from mipfs.kernels.prices import (
-    Binding,
-    Relaxed,
+    BindingRows,
+    PricedRelaxation,
     bend_of,
     binding,
     binding_matrix,
     curvature_of,
     drop_idle,
-    eliminated,
-    missed,
+    eliminate_rows,
+    measure_missed,
     not_out,
     price,
     step,
     steps_of,
 )
 from mipfs.kernels.propagation import INSIDE
-from mipfs.kernels.structures import RowSides, Samples, given, steering_of
+from mipfs.kernels.structures import LossSamples, RowSides, only_read, steering_of
 from mipfs.settings import NodeSettings, PriceSettings
 from tests.kernels.loss_cases import HINGE, LOGISTIC, SQUARED_HINGE, made
 from tests.kernels.test_propagation import drawn as drawn_rows
@@ -66,7 +66,7 @@ def test_prices_are_below_the_exact_ones(seed: int) -> None:
     low[r.random(rows) < 0.3] = -np.inf
     y, penalty, priced, sizes = r.normal(size=rows), r.random(K), np.empty(K), np.empty(K)
     asked = y.copy()
-    constant = price(sides_of(A, low, high), y, given(penalty), priced, sizes)
+    constant = price(sides_of(A, low, high), y, only_read(penalty), priced, sizes)
     ends = np.where(asked < 0.0, high, low)
     np.testing.assert_array_equal(y, np.where(np.isfinite(ends), asked, 0.0))
     exact = sum((Fraction(y[i]) * Fraction(ends[i]) for i in range(rows) if y[i] != 0.0), Fraction(0))
@@ -91,10 +91,10 @@ def test_missed_and_binding_rows(seed: int) -> None:
     activity = A @ whole
     ends = np.where(y < 0.0, high, low)
     sides = sides_of(A, low, high)
-    assert missed(sides, y, cols, sigma, dense) == pytest.approx(float(np.abs(y * (ends - activity)).sum()))
+    assert measure_missed(sides, y, cols, sigma, dense) == pytest.approx(float(np.abs(y * (ends - activity)).sum()))
     at = np.full(K, -1)
     at[cols] = np.arange(cols.size)
-    found = Binding(np.empty(rows, np.int64), *(np.empty(rows) for _ in range(3)), np.empty(rows, np.bool_))
+    found = BindingRows(np.empty(rows, np.int64), *(np.empty(rows) for _ in range(3)), np.empty(rows, np.bool_))
     count = binding(sides, y, 2.0, at, sigma, found)
     room = 1e-6 * (1.0 + np.abs(activity))
     upper, lower = (y < 0.0) | (activity > high + room), (y > 0.0) | (activity < low - room)
@@ -141,8 +141,8 @@ def test_a_step_is_that_of_the_eliminated_system(seed: int, full: bool, bias: bo
     whole[cols] = sigma
     ends = R @ whole - r.normal(size=rows)
     y, after = r.normal(size=rows), np.empty(rows)
-    relaxed = Relaxed(cols, forced, full, w, sigma, beta, rho, size)
-    samples = Samples(given(y_label), given(c), made(kind), bias)
+    relaxed = PricedRelaxation(cols, forced, full, w, sigma, beta, rho, size)
+    samples = LossSamples(only_read(y_label), only_read(c), made(kind), bias)
     asked = PriceSettings(held=0.3, inner=0.1)
     steering = steering_of(NodeSettings(prices=asked))["prices"]
     sides, at = sides_of(R, ends, ends), np.empty(K, np.int64)
@@ -170,7 +170,7 @@ def test_a_step_is_that_of_the_eliminated_system(seed: int, full: bool, bias: bo
     side = np.where(upper, 1.0, -1.0)
     signed = side[:, None] * R[:, cols[part]]
     signed = np.vstack([np.ones(part.size), signed]) if full else signed
-    bound = Binding(np.arange(rows), side, np.empty(rows), np.empty(rows), np.empty(rows, np.bool_))
+    bound = BindingRows(np.arange(rows), side, np.empty(rows), np.empty(rows), np.empty(rows, np.bool_))
     np.testing.assert_array_equal(binding_matrix.py_func(sides, bound, rows, int(full), at, part.size), signed)
 
     length, tau = np.abs(w[part]), np.abs(w[part]) / sigma[part]
@@ -186,7 +186,7 @@ def test_a_step_is_that_of_the_eliminated_system(seed: int, full: bool, bias: bo
 
     damping = asked.held * bend + stiff
     S = (signed * bend) @ signed.T + G @ np.linalg.solve(H, G.T) + np.diag((signed**2) @ damping)
-    found_S = eliminated.py_func(np.linalg.cholesky(H), G, signed, bend, damping)
+    found_S = eliminate_rows.py_func(np.linalg.cholesky(H), G, signed, bend, damping)
     np.testing.assert_allclose(found_S, S, rtol=1e-5, atol=1e-6)
     short = np.where(upper, ends - R @ whole, R @ whole - ends)
     change = np.linalg.solve(S, np.append(np.zeros(int(full)), -short))[int(full) :]

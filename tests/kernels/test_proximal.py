@@ -13,10 +13,9 @@ from scipy import sparse
 from mipfs.kernels import group_descent
 from mipfs.kernels.group_descent import Blocks
 from mipfs.kernels.proximal import (
-    Groups,
     Iterates,
     Smooth,
-    accelerated,
+    WeightGroups,
     extrapolate,
     filling,
     gradient,
@@ -28,13 +27,14 @@ from mipfs.kernels.proximal import (
     move,
     proximal_step,
     pull,
+    run_accelerated,
     scratch_of,
     shrink,
     spread,
     threshold,
 )
 from mipfs.kernels.simplex_qp import PROXIMAL_WEIGHT, maximise
-from mipfs.kernels.structures import given
+from mipfs.kernels.structures import only_read
 from tests.kernels.loss_cases import LOGISTIC, SQUARED_HINGE, made
 
 Array = npt.NDArray[np.float64]
@@ -131,7 +131,9 @@ def test_losses_and_their_slopes(n: int) -> None:
         (LOGISTIC, np.logaddexp(0.0, -m), 1.0 / (1.0 + np.exp(m))),
     ):
         alpha = np.empty(n)
-        assert loss_and_dual(made(kind), m, given(c), alpha, np.empty(2)) == pytest.approx(float(c @ value), rel=1e-12)
+        assert loss_and_dual(made(kind), m, only_read(c), alpha, np.empty(2)) == pytest.approx(
+            float(c @ value), rel=1e-12
+        )
         np.testing.assert_allclose(alpha, c * slope, rtol=1e-12)
 
 
@@ -147,9 +149,9 @@ def test_the_reduced_problem_is_minimised(kind: int, is_sparse: bool, room: floa
     x, old, kept, alpha = np.zeros(6), np.zeros(6), np.empty((2, n)), np.empty(n)
     state = np.array([1.0, 0.0, 0.0, np.inf, 1.0])
     at = Iterates(x, old, kept, state, alpha)
-    loss = Smooth(triple(A) if is_sparse else A, y, given(c), made(kind), True, 1.0)
+    loss = Smooth(triple(A) if is_sparse else A, y, only_read(c), made(kind), True, 1.0)
     for _ in range(60):
-        accelerated(loss, Groups(pointer, columns, scale, room), at, 1e-12, -1.0, 100)
+        run_accelerated(loss, WeightGroups(pointer, columns, scale, room), at, 1e-12, -1.0, 100)
         if state[1] == 1.0:
             break
     v, b, sizes, sigma = cp.Variable(5), cp.Variable(), cp.Variable(3), cp.Variable(3)
@@ -181,7 +183,7 @@ def test_one_accelerated_step(seed: int, kind: int, room: float) -> None:
     whole = np.column_stack([Z @ D, unit * y])
     x, old, alpha = r.normal(size=6), r.normal(size=6), np.empty(n)
     at = Iterates(x.copy(), old.copy(), np.array([whole @ x, whole @ old]), np.zeros(5), alpha)
-    groups, loss = Groups(pointer, columns, scale, room), Smooth(Z, y, given(c), made(kind), True, unit)
+    groups, loss = WeightGroups(pointer, columns, scale, room), Smooth(Z, y, only_read(c), made(kind), True, unit)
     scratch = scratch_of.py_func(n, columns, 3)
     out = np.empty(n)
     margins_at(loss, groups, x, scratch, out)
@@ -196,7 +198,7 @@ def test_one_accelerated_step(seed: int, kind: int, room: float) -> None:
         m = whole @ w
         return float(c @ (0.5 * np.maximum(0.0, 1.0 - m) ** 2 if kind == SQUARED_HINGE else np.logaddexp(0.0, -m)))
 
-    level = loss_and_dual(loss.loss, scratch.m_mid, given(c), alpha, scratch.sums)
+    level = loss_and_dual(loss.loss, scratch.m_mid, only_read(c), alpha, scratch.sums)
     assert level == pytest.approx(value(mid))
     gradient(loss, groups, alpha, scratch)
     for k in range(6):

@@ -12,10 +12,20 @@ import pytest
 
 from mipfs.kernels import boolean_newton, node, subtree
 from mipfs.kernels.boolean_newton import CLEAR, PRUNED
-from mipfs.kernels.prices import Relaxed
+from mipfs.kernels.prices import PricedRelaxation
 from mipfs.kernels.prices import step as price_step
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
-from mipfs.kernels.structures import NEWTON, Face, Goal, InPlay, Path, Point, Samples, given, steering_of
+from mipfs.kernels.structures import (
+    NEWTON,
+    Goal,
+    InPlay,
+    LossSamples,
+    NewtonPath,
+    RelaxationPoint,
+    WorkingSet,
+    only_read,
+    steering_of,
+)
 from mipfs.settings import NodeSettings
 from tests.kernels.loss_cases import HINGE, LOGISTIC, SQUARED_HINGE, made
 from tests.kernels.test_node import K, N, Ready
@@ -160,7 +170,7 @@ def test_prices_go_further_from_the_node_in_the_kernels_units() -> None:
     prices = steering_of(NodeSettings())["prices"]
     plain = work._replace(steering=SimpleNamespace(prices=prices))
     node.price_further.py_func(at.alive.Z, at.samples, at.sides, plain, count, True, 1, size)
-    relaxed = Relaxed(
+    relaxed = PricedRelaxation(
         work.columns[:count], int(now.forced), True, work.w[:count], work.sigma[:count],
         work.alphas[1] / size, 0.8, size,
     )  # fmt: skip
@@ -175,13 +185,13 @@ def minimising(kind: int) -> tuple[tuple[Any, ...], Any]:
     state = named(np.zeros(1, NEWTON))[0]
     state.seen_upper, state.seen_lower, state.aim = 2.0, 1.0, 0.1
     steering = named(np.array([steering_of(NodeSettings())]))[0]
-    path = Path.of(2, 1, 1)
+    path = NewtonPath.of(2, 1, 1)
     one, two = np.ones(1), np.zeros((2, 2))
     places = np.zeros(1, np.int64)
-    face = Face(None, places, places, one, one, one, two, two, np.zeros(2), np.zeros(2), places, one, one)  # type: ignore[arg-type]
-    samples = Samples(given(np.array([1.0, -1.0])), given(np.ones(2)), made(kind), True)
+    face = WorkingSet(None, places, places, one, one, one, two, two, np.zeros(2), np.zeros(2), places, one, one)  # type: ignore[arg-type]
+    samples = LossSamples(only_read(np.array([1.0, -1.0])), only_read(np.ones(2)), made(kind), True)
     goal = Goal(5.0, 1e-6, 0.0, -np.inf, np.zeros(1, np.int8), steering)
-    in_play, point = InPlay(places, 0, 1, np.zeros(1)), Point(one, np.zeros(2), np.zeros(2))
+    in_play, point = InPlay(places, 0, 1, np.zeros(1)), RelaxationPoint(one, np.zeros(2), np.zeros(2))
     return (None, samples, in_play, goal, point, path, face, state), state
 
 
@@ -351,10 +361,10 @@ def test_a_node_that_another_relaxed_is_split_or_a_leaf(
     node = at.piece.nodes[0]
     node.place, node.why = place, subtree.OPEN
     split: list[int] = []
-    monkeypatch.setattr(subtree, "lent", lambda given: given)
+    monkeypatch.setattr(subtree, "lend", lambda given: given)
     monkeypatch.setattr(subtree, "piece_of", lambda pieces, of: at.piece)
     monkeypatch.setattr(subtree, "fathom", lambda *_: is_split)
-    monkeypatch.setattr(subtree, "split", lambda *_: split.append(1))
+    monkeypatch.setattr(subtree, "split_node", lambda *_: split.append(1))
     subtree.settle_relaxed.py_func(None, at.alive, at.grid, at.sides, [at.limit], at.piece, at.work, 0)
     assert bool(split) == (ends == "split")
     assert (node.why == subtree.LEAF) == (ends == "leaf")

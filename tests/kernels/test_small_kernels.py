@@ -13,13 +13,22 @@ from scipy import sparse
 from mipfs.kernels.alike import refine
 from mipfs.kernels.gram import hash_dense_rows, scale_lower, sparse_gram, sparse_times
 from mipfs.kernels.intersection import hats, intersection_scores
-from mipfs.kernels.products import Chosen, Room, Rows, Stored, column_weights, pairs_above, products, rows_of
+from mipfs.kernels.products import (
+    ChosenColumns,
+    ChosenRows,
+    PairScratch,
+    StoredColumns,
+    column_weights,
+    pairs_above,
+    products,
+    rows_of,
+)
 from mipfs.kernels.projection import balance_at, nearest
-from mipfs.kernels.rows import mixed, signed_rows
-from mipfs.kernels.scores import PARALLEL_CHUNKS, Reach, Scaled, bounded_pull, column_sums, dense_pull
+from mipfs.kernels.rows import mix_hash, signed_rows
+from mipfs.kernels.scores import PARALLEL_CHUNKS, Reach, ScaledColumns, bounded_pull, column_sums, dense_pull
 from mipfs.kernels.statistics import column_statistics
-from mipfs.kernels.structures import given
-from mipfs.kernels.text import DONE, ODD, POWERS, Entries, Lines, count, parse, place, sort_by_column
+from mipfs.kernels.structures import only_read
+from mipfs.kernels.text import DONE, ODD, POWERS, Entries, ParsedLines, count, parse, place, sort_by_column
 
 Array = npt.NDArray[np.float64]
 SHAPES = [(1, 1), (1, 4), (9, 1), (12, 5), (3, 0)]
@@ -66,7 +75,7 @@ def test_hashes_of_rows_count_zeros_for_nothing() -> None:
     wanted = [sum(by_hand(int(b), j) for j, b in enumerate(row) if b << np.uint64(1)) % 2**64 for row in bits]
     assert out.tolist() == wanted
     assert out[0] == out[2] != out[3]
-    assert int(mixed(bits[0, 2], 2)) == by_hand(int(bits[0, 2]), 2)
+    assert int(mix_hash(bits[0, 2], 2)) == by_hand(int(bits[0, 2]), 2)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -131,8 +140,8 @@ def test_pairs_of_columns(n: int, p: int, whole: bool) -> None:
         np.testing.assert_allclose(found, wanted, atol=1e-12)
     q = np.sqrt(np.abs(v) @ A**2)
     order = np.argsort(-q, kind="stable")
-    stored = Stored(part.data, part.indices, part.indptr)
-    rows = Rows(np.empty(n + 1, np.int64), np.empty(part.nnz, np.int32), np.empty(part.nnz))
+    stored = StoredColumns(part.data, part.indices, part.indptr)
+    rows = ChosenRows(np.empty(n + 1, np.int64), np.empty(part.nnz, np.int32), np.empty(part.nnz))
     rows_of(stored, order, v, rows)
     for i in range(n):
         own = slice(rows.starts[i], rows.starts[i + 1])
@@ -142,10 +151,10 @@ def test_pairs_of_columns(n: int, p: int, whole: bool) -> None:
     products_of = np.abs((A * v[:, None]).T @ A)[np.ix_(order, order)]
     least = float(np.median(products_of[np.triu_indices(p, 1)])) if p > 1 else 0.1
     least = max(least * (1 + 1e-9), 1e-9)
-    room = Room(np.empty(p), np.full(p, -1, np.int32), np.empty((p, 2), np.int32), np.empty(p))
+    room = PairScratch(np.empty(p), np.full(p, -1, np.int32), np.empty((p, 2), np.int32), np.empty(p))
     begin, seen = 0, dict[tuple[int, int], float]()
     while begin < p:
-        begin, found_now, work = pairs_above(stored, Chosen(order, q[order]), rows, v, least, begin, 10**6, room)
+        begin, found_now, work = pairs_above(stored, ChosenColumns(order, q[order]), rows, v, least, begin, 10**6, room)
         seen |= {(int(a), int(b)): float(s) for (a, b), s in zip(room.found[:found_now], room.sizes, strict=False)}
         assert work >= 0
     wanted_pairs = {
@@ -170,10 +179,10 @@ def test_the_nearest_point_of_box_and_balance(seed: int) -> None:
     )
     alpha, slope = r.normal(size=n), slope * y
     breaks, found = np.sort(np.append(alpha / slope, (alpha - top) / slope)), np.empty(n)
-    nearest(given(alpha), given(slope), given(top), given(y), breaks, found)
+    nearest(only_read(alpha), only_read(slope), only_read(top), only_read(y), breaks, found)
     assert float(y @ found) == pytest.approx(0.0, abs=1e-12)
     assert ((found >= 0.0) & (found <= top)).all()
-    assert balance_at(0.3, given(alpha), given(slope), given(top), given(y)) == pytest.approx(
+    assert balance_at(0.3, only_read(alpha), only_read(slope), only_read(top), only_read(y)) == pytest.approx(
         float(y @ np.clip(alpha - 0.3 * slope, 0.0, top))
     )
     for _ in range(50):  # no other feasible point is nearer, in the norm of the slopes
@@ -207,7 +216,7 @@ def test_sums_and_scores_of_columns(n: int, p: int, divided: bool) -> None:
     A, part = csc(n, p)
     r = np.random.default_rng(4)
     divisor, scale, v = r.uniform(0.5, 2.0, p), r.random(p), r.normal(size=n)
-    stored = Scaled(part.data, part.indices, part.indptr, divisor, divided, scale)
+    stored = ScaledColumns(part.data, part.indices, part.indptr, divisor, divided, scale)
     B = A / divisor if divided else A
     bounds, largest = np.empty(p, np.float32), np.zeros(PARALLEL_CHUNKS)
     column_sums(stored, bounds, largest, 0, PARALLEL_CHUNKS // 2)
@@ -253,7 +262,7 @@ def test_statistics_of_columns(n: int, k: int) -> None:
 def test_lines_of_text_are_read_as_python_reads_them() -> None:
     text = "+1 1:2 3:-0.5 # c\n\n  -1 qid:7 2:1e3 4:0 5:123456789012345678901234567890\n1\n"
     raw = np.frombuffer(text.encode(), np.uint8)
-    samples = Lines(np.empty(9), np.empty(9, np.int64), np.empty(9, np.int64), np.empty(9, np.int64))
+    samples = ParsedLines(np.empty(9), np.empty(9, np.int64), np.empty(9, np.int64), np.empty(9, np.int64))
     entries, state = Entries(np.empty(9, np.int64), np.empty(9), np.empty((9, 3), np.int64)), np.zeros(6, np.int64)
     assert parse(raw, 0, 9, POWERS, samples, entries, state) == DONE
     assert state.tolist() == [3, 4, 1, 4, 5, raw.size]

@@ -17,7 +17,7 @@ from mipfs.inner.boolean_node import branching
 from mipfs.kernels import node, subtree
 from mipfs.kernels.node import RELAX
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
-from mipfs.kernels.structures import LIMITS, Piece, RelaxedNode, Work, steering_of
+from mipfs.kernels.structures import LIMITS, ExplorationScratch, ExploredPiece, RelaxedNode, steering_of
 from mipfs.pointers import Step
 from mipfs.settings import NodeSettings
 from tests.kernels.test_node import K as N_COLUMNS
@@ -29,10 +29,10 @@ Array = npt.NDArray[np.float64]
 K = 6
 
 
-def planted(rows: int = 0) -> Piece:
+def planted(rows: int = 0) -> ExploredPiece:
     """A piece of its open node alone, with room for nine nodes."""
-    pieces = Piece.of(1, 9, K, rows, 40, 100)
-    piece = Piece(*(array[0] for array in pieces))
+    pieces = ExploredPiece.of(1, 9, K, rows, 40, 100)
+    piece = ExploredPiece(*(array[0] for array in pieces))
     piece.states[0] = FREE
     piece.nodes[0] = (3.0, 0.5, 2.0, 0, 0, 0, subtree.OPEN, RELAX, 0, 0, 0.0)
     subtree.plant(piece)
@@ -148,13 +148,13 @@ def test_a_rule_cannot_choose_what_is_fixed() -> None:
         node.place_to_split(step, relaxed, states.astype(np.int8))
 
 
-def plain(at: Ready) -> tuple[Piece, Work]:
+def plain(at: Ready) -> tuple[ExploredPiece, ExplorationScratch]:
     """The piece and the scratch as compiled code takes them: records of numpy's own kind, with a leading axis."""
 
     def own(array: Any) -> Any:
         return array.view(np.dtype(array.dtype.descr)) if array.dtype.names else array
 
-    return Piece(*(own(one)[None] for one in at.piece)), at.work._replace(
+    return ExploredPiece(*(own(one)[None] for one in at.piece)), at.work._replace(
         now=own(at.work.now), newton=own(at.work.newton), steering=steering_of(NodeSettings())
     )
 
@@ -188,7 +188,7 @@ def test_what_rows_fix_is_a_chain_of_refuted_places(seed: int) -> None:
     A, sides, states, M = drawn_rows(seed)
     piece = planted(A.shape[0])
     piece.states[0] = states
-    work = Work.of(3, K, A.shape[0], 9, 1, np.zeros(1, np.int8), steering_of(NodeSettings()))
+    work = ExplorationScratch.of(3, K, A.shape[0], 9, 1, np.zeros(1, np.int8), steering_of(NodeSettings()))
     atoms, causes, after = np.empty(K, np.int64), np.empty(K, np.int64), states.copy()
     found, broken = propagate(sides, M, after, atoms, causes)
     assert subtree.settle(sides, M, piece, work, 0) == (broken < 0)

@@ -12,9 +12,9 @@ import pytest
 from mipfs.kernels import units
 from mipfs.kernels.node import RELAX
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
-from mipfs.kernels.structures import DUAL, PLACE, SPLIT, TOTALS, Piece, given
+from mipfs.kernels.structures import DUAL, PLACE, SPLIT, TOTALS, ExploredPiece, only_read
 from mipfs.kernels.subtree import OPEN
-from mipfs.kernels.units import OPEN_NODE, FirstDuals, OpenNodes, gather, gathered, lay_out, pack_node, unpack_node
+from mipfs.kernels.units import OPEN_NODE, FirstDuals, OpenNodes, gather, gather_pieces, lay_out, pack_node, unpack_node
 from mipfs.proof.duals import DualStore
 
 States = npt.NDArray[np.int8]
@@ -146,8 +146,8 @@ def test_nodes_are_laid_out_with_the_dual_vectors_of_the_store(seed: int, weight
     nodes, ids = opened(each, r), r.integers(0, 9, count)
     data, *numbers = store.packed(ids)
     duals = FirstDuals(np.frombuffer(data, np.uint8), *(np.asarray(one, dtype=np.int64) for one in numbers))
-    pieces, first = Piece.of(count, 3, k, 0, 4, 8), np.full((count, n), np.nan)
-    assert lay_out(nodes, duals, is_weighted, given(c), pieces, first)
+    pieces, first = ExploredPiece.of(count, 3, k, 0, 4, 8), np.full((count, n), np.nan)
+    assert lay_out(nodes, duals, is_weighted, only_read(c), pieces, first)
     for at, (states, weights) in enumerate(each):
         assert pieces.states[at, 0].tolist() == states.tolist()
         assert pieces.weights[at, 0].tolist() == weights.tolist()
@@ -159,17 +159,17 @@ def test_nodes_are_laid_out_with_the_dual_vectors_of_the_store(seed: int, weight
         assert [node[name] for name in ("parent", "start", "place", "next")] == [0, 0, 0, RELAX]
     some = r.permutation(count)[: 1 + seed % count]
     part, again = duals.part(some), np.full((some.size, n), np.nan)
-    assert lay_out(nodes._replace(heads=nodes.heads[some]), part, is_weighted, given(c), pieces, again)
+    assert lay_out(nodes._replace(heads=nodes.heads[some]), part, is_weighted, only_read(c), pieces, again)
     assert again.tolist() == first[some].tolist()
     short = duals._replace(packed=duals.packed[:-1])
-    assert not lay_out(nodes, short, is_weighted, given(c), pieces, first)
-    assert not lay_out(nodes._replace(words=nodes.words[:-1]), duals, is_weighted, given(c), pieces, first)
+    assert not lay_out(nodes, short, is_weighted, only_read(c), pieces, first)
+    assert not lay_out(nodes._replace(words=nodes.words[:-1]), duals, is_weighted, only_read(c), pieces, first)
 
 
-def explored(r: np.random.Generator, count: int, k: int, rows: int, first: float) -> Piece:
+def explored(r: np.random.Generator, count: int, k: int, rows: int, first: float) -> ExploredPiece:
     """Pieces as explorations leave them, of drawn numbers; `first`: how often the first node has an offer."""
     m, places, size = 7, 20, 60
-    pieces = Piece.of(count, m, k, rows, places, size)
+    pieces = ExploredPiece.of(count, m, k, rows, places, size)
     for array in pieces:
         if array.dtype.names is None:
             array[...] = r.integers(0, 100, array.shape)
@@ -193,7 +193,7 @@ def test_what_explorations_leave_is_gathered_as_plain_python_takes_it(seed: int,
     r = np.random.default_rng([seed, rows, int(2 * first)])
     count, k = int(r.integers(1, 6)), int(r.integers(1, 70))
     pieces = explored(r, count, k, rows, first)
-    found = gathered(pieces)
+    found = gather_pieces(pieces)
     places, duals, packed, prices, offers, sums, offered, counts, back, splits = [list[Any]() for _ in range(10)]
     words = list[int]()
     for of in range(count):

@@ -17,9 +17,9 @@ from sklearn.base import clone
 
 import mipfs
 from mipfs.cli import main
-from mipfs.data.against_rest import of_many, weighted
+from mipfs.data.against_rest import of_many, weigh_classes
 from mipfs.data.instance import Instance, Labels, Row, SelectDefaults
-from mipfs.data.stacked import features_among, stacked
+from mipfs.data.stacked import features_among, stack_instances
 from mipfs.errors import DataError, UsageError
 from mipfs.lab import page
 from mipfs.lab.classes import OneVsRest, parts_of, solve_shared, stating_scaling
@@ -76,7 +76,7 @@ def test_a_shared_support_is_the_best_of_all(loss: str, bias: bool) -> None:
         result = solve_shared(data, M=M, C=0.5, loss=loss, bias=bias, options={"gap": 1e-7})
         assert result.objective == pytest.approx(values[best], rel=1e-5)
         assert {name for name in result.selected if name != "(intercept)"} == {f"x{j + 1}" for j in best}
-        assert mipfs.verify(result, stacked(data, bias)).accepted
+        assert mipfs.verify(result, stack_instances(data, bias)).accepted
 
 
 @pytest.mark.slow
@@ -103,18 +103,18 @@ def test_class_weights_rows_and_a_budget_of_a_shared_support() -> None:
     X, codes = draw(6)
     budget = Row("budget", {"x1": 3.0, "x2": 1.0, "x3": 1.0, "x4": 2.0}, -np.inf, 3.0)
     plain = [replace(one, rows=(budget,), select=SelectDefaults(M=2)) for one in instances(X, codes)]
-    data = weighted(plain, of_many({0: 5, 2: 0.5}, plain))
+    data = weigh_classes(plain, of_many({0: 5, 2: 0.5}, plain))
     np.testing.assert_array_equal(data[1].sample_weight, np.array([5.0, 1.0, 0.5])[codes])
     allowed = [(), (0,), (1,), (2,), (3,), (1, 2), (1, 3), (2, 3)]
     best = min(allowed, key=lambda ids: least(data, ids, "hinge", 0.5, True))
     result = solve_shared(data, C=0.5, options={"gap": 1e-7})
     assert result.objective == pytest.approx(least(data, best, "hinge", 0.5, True), rel=1e-5)
     assert set(features_among(result.selected)) == {f"x{j + 1}" for j in best}
-    report = mipfs.verify(result, stacked(data))
+    report = mipfs.verify(result, stack_instances(data))
     assert report.accepted
     assert not report.differs
     other = [replace(one, rows=(replace(budget, ub=2.0),)) for one in data]
-    assert "row 'budget'" in mipfs.verify(result, stacked(other)).differs[0]
+    assert "row 'budget'" in mipfs.verify(result, stack_instances(other)).differs[0]
     balanced = of_many("balanced", plain)
     assert balanced == pytest.approx({str(k): 24 / (3 * np.sum(codes == k)) for k in range(3)})
 

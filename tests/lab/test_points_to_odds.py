@@ -14,7 +14,7 @@ import pytest
 import mipfs
 from mipfs.cli import main
 from mipfs.errors import UsageError
-from mipfs.result.saved_card import signed
+from mipfs.result.saved_card import sign_document
 from tests.certificate.test_second_reading import judged
 from tests.lab.test_joint_card import table
 
@@ -80,7 +80,7 @@ def test_both_checkers_take_them_and_refuse_others(written: tuple[Path, Path], t
         ((name, value),) = change.items()
         own = document["odds"].get(name, 1.0)
         document["odds"][name] = value * own if isinstance(value, float) else value
-        (tmp_path / "card.json").write_text(json.dumps(signed(document)))
+        (tmp_path / "card.json").write_text(json.dumps(sign_document(document)))
         assert judged(tmp_path / "card.json", data)[0] == "rejected", change
         assert main(["verify", str(tmp_path / "card.json"), str(data), "-q"]) != 0, change
 

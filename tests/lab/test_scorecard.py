@@ -18,12 +18,12 @@ import mipfs
 from mipfs.cli import main
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, MipfsError, UsageError
-from mipfs.lab.scorecard.columns import between, columns_of, snapped
-from mipfs.lab.scorecard.cone import Ground, Proof, in_polar, projected, solved
-from mipfs.lab.scorecard.search import Search
+from mipfs.lab.scorecard.columns import between, columns_of, snap_values
+from mipfs.lab.scorecard.cone import ConeProof, Ground, in_polar, project_on_cone, solve_cone
+from mipfs.lab.scorecard.search import BoxSearch
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
-from mipfs.report.blocks import Line, Table
+from mipfs.report.blocks import Sentence, Table
 
 LOSSES = ("hinge", "squared-hinge", "logistic")
 
@@ -33,7 +33,7 @@ def ground(seed: int, loss: str, bias: bool, n: int = 30, k: int = 3) -> Ground:
     Z = rng.normal(size=(n, k))
     Z[:, 0] = Z[:, 0] > 0
     y = np.where(Z @ rng.normal(size=k) + rng.normal(size=n) > 0.2, 1.0, -1.0)
-    return Ground.gathered(Z, rng.uniform(0.5, 2.0, k), y, rng.uniform(0.2, 2.0, n), get_loss(loss), bias)
+    return Ground.gather(Z, rng.uniform(0.5, 2.0, k), y, rng.uniform(0.2, 2.0, n), get_loss(loss), bias)
 
 
 def least(given: Ground, low: Any, high: Any) -> float:
@@ -63,7 +63,7 @@ def test_every_card(loss: str, bias: bool) -> None:
         given = ground(seed, loss, bias, k=k)
         low, high = np.full(k, -most), np.full(k, most)
         low[1] = 0 if seed == 1 else low[1]
-        found = Search(given, low, high, most, 30, 1e-6, time.monotonic() + 60).run()
+        found = BoxSearch(given, low, high, most, 30, 1e-6, time.monotonic() + 60).run()
         best = least(given, low, high)
         assert found.status is mipfs.Status.OPTIMAL
         assert found.bound <= best * (1 + 1e-7)
@@ -81,9 +81,9 @@ def test_no_box_has_less_than_its_bound(loss: str) -> None:
         low = rng.integers(-2, 2, 3)
         high = low + rng.integers(0, 2, 3)
         best = least(given, low, high)
-        _, _, alpha = solved(given, low, high)
+        _, _, alpha = solve_cone(given, low, high)
         for other in (alpha, rng.uniform(0, 1, alpha.size) * given.c):
-            bound = Proof.of(given, other, 30).bound(given.d, low, high)
+            bound = ConeProof.of(given, other, 30).bound(given.d, low, high)
             assert bound <= best * (1 + 1e-8)
 
 
@@ -96,7 +96,7 @@ def test_the_projection_is_that_of_a_quadratic_program() -> None:
         v, a = cp.Variable(4), cp.Variable(nonneg=True)
         rows = [v >= cp.multiply(d * low, np.ones(4)) * a, v <= cp.multiply(d * high, np.ones(4)) * a]
         value = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(v) - q @ v), rows).solve(solver=cp.CLARABEL)
-        p = in_polar(q - projected(q, d * low, d * high), d, low, high)
+        p = in_polar(q - project_on_cone(q, d * low, d * high), d, low, high)
         assert -0.5 * np.sum((q - p) ** 2) == pytest.approx(value, abs=1e-6)
         for scale in rng.uniform(0, 3, 5):
             inside = scale * d * rng.uniform(low, high)
@@ -113,7 +113,7 @@ def test_columns() -> None:
     assert whole.condition == "per 1.1 above 2.5"
     assert between(0.0, 1.0) == 1.0
     assert 16.1999 < between(16.1999, 16.2345) <= 16.2345
-    assert snapped(np.array([16.2 * (1 + 1e-15), 0.0, -3e-8])).tolist() == [16.2, 0.0, -3e-8]
+    assert snap_values(np.array([16.2 * (1 + 1e-15), 0.0, -3e-8])).tolist() == [16.2, 0.0, -3e-8]
 
 
 @pytest.fixture(scope="module")
@@ -277,7 +277,7 @@ def test_a_card_is_read_by_itself(card_of: tuple[Path, Path]) -> None:
         told = [row for row in ranges if row[0] == "age" and holds(row[1], value)]
         assert len(told) == 1
         assert int(told[0][2]) == sum(lines)
-    said = " ".join(block.line for block in card.blocks() if isinstance(block, Line))
+    said = " ".join(block.line for block in card.blocks() if isinstance(block, Sentence))
     assert "every line that holds counts" in said
     assert "has no points: the card needs it" in said
     hinge = replace(card, result=replace(result, params={**result.params, "loss": "hinge"}))
@@ -304,7 +304,7 @@ def test_the_best_card_of_the_near_optimal_sets(tmp_path: Path) -> None:
     assert first.objective == pytest.approx(each[frozenset(result.selected)], rel=1e-9)
     assert card.among is not None
     assert (card.among.tried, card.among.sets, card.among.first) == (len(sets), len(sets), first.objective)
-    said = " ".join(block.line for block in card.blocks() if isinstance(block, Line))
+    said = " ".join(block.line for block in card.blocks() if isinstance(block, Sentence))
     assert f"those of the best card of {len(sets)} near-optimal sets" in said
     card.save(tmp_path / "card.json")
     assert mipfs.verify(mipfs.read_scorecard(tmp_path / "card.json"), data).accepted

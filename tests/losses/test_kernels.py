@@ -12,7 +12,7 @@ import pytest
 from mipfs.compiled import compiled
 from mipfs.kernels import loss as kernel
 from mipfs.kernels.earned import value_below
-from mipfs.kernels.structures import given
+from mipfs.kernels.structures import only_read
 from mipfs.losses import LOSSES, get_loss
 
 NAMES = [name for name in LOSSES if get_loss(name).kernels is not None]
@@ -31,7 +31,7 @@ def drawn(name: str, seed: int, n: int = 203) -> Any:
     """A loss and margins, a step, multipliers and weights."""
     r = np.random.default_rng(seed)
     m = np.where(r.random(n) < 0.3, r.choice([1.0, 0.0, -1.0, 2.0], n), 2.0 * r.standard_normal(n))
-    c = given(np.exp(r.standard_normal(n)))
+    c = only_read(np.exp(r.standard_normal(n)))
     return get_loss(name), m, r.standard_normal(n), c * r.random(n), c, float(np.exp(r.standard_normal()))
 
 

@@ -9,28 +9,28 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mipfs.inner.polytope import Polytope
+from mipfs.inner.polytope import AtomPolytope
 from mipfs.inner.saddle import Saddle
 
 Array = npt.NDArray[np.float64]
 
 
-def draw(seed: int) -> tuple[Polytope, np.random.Generator]:
+def draw(seed: int) -> tuple[AtomPolytope, np.random.Generator]:
     """Atoms of one row, or of several, with and without penalties, forced atoms and a binding row."""
     r = np.random.default_rng(seed)
     count = int(r.integers(1, 8))
     sizes = np.ones(count, dtype=int) if seed % 2 else r.integers(1, 4, count)
     cost = r.uniform(0.0, 0.2, count) if seed % 3 else np.zeros(count)
     free = np.ones(count, dtype=bool) if seed % 4 else r.random(count) < 0.7
-    return Polytope(cost, free, int(r.integers(1, count + 2)), np.repeat(np.arange(count), sizes)), r
+    return AtomPolytope(cost, free, int(r.integers(1, count + 2)), np.repeat(np.arange(count), sizes)), r
 
 
-def selections(S: Polytope) -> list[Array]:
+def selections(S: AtomPolytope) -> list[Array]:
     every = [np.array(s) for s in itertools.product((0.0, 1.0), repeat=S.cost.size)]
     return [s for s in every if np.all(s[~S.free] == 1.0) and s[S.free].sum() <= S.room]
 
 
-def reference(B: Array, d: Array, S: Polytope) -> float:
+def reference(B: Array, d: Array, S: AtomPolytope) -> float:
     """max d'β − θ over the simplex, ½ Σ_g σ_g ‖B_g β‖² − c'σ ≤ θ for every selection."""
     beta, theta = cp.Variable(d.size, nonneg=True), cp.Variable()
     rows = [0.5 * cp.sum_squares(np.sqrt(s[S.atom])[:, None] * B @ beta) - S.cost @ s <= theta for s in selections(S)]
@@ -83,8 +83,8 @@ def test_the_saddle_point_equals_the_reference(seed: int) -> None:
 def test_atoms_may_come_later_and_labellings_may_go() -> None:
     r = np.random.default_rng(0)
     B, d = 4.0 * r.standard_normal((6, 9)), r.uniform(0, 1, 9)
-    few = Polytope(np.zeros(3), np.ones(3, dtype=bool), 3, np.arange(3))
-    all_of_them = Polytope(np.zeros(6), np.ones(6, dtype=bool), 3, np.arange(6))
+    few = AtomPolytope(np.zeros(3), np.ones(3, dtype=bool), 3, np.arange(3))
+    all_of_them = AtomPolytope(np.zeros(6), np.ones(6, dtype=bool), 3, np.arange(6))
     saddle = Saddle()
     saddle.solve(B[:3], d, few, 1e-6)  # three of three: the row does not bind yet
     saddle.solve(B, d, all_of_them, 1e-9)

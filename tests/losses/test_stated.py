@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mipfs import losses
-from mipfs.check.rounding import Rejected
+from mipfs.check.rounding import CertificateError
 from mipfs.check.stated import stated_loss
 from mipfs.losses import LOSSES, get_loss
 from mipfs.stated import U
@@ -102,7 +102,7 @@ def test_a_dual_that_lies_above_its_loss_is_refused(
     text = FILE.format(body="np.maximum(0.0, short)").replace('words = "w"', f'words = "w"\n    {change}')
     (tmp_path / "stated_wrong.py").write_text(text)
     monkeypatch.setitem(losses.LOSSES, "case", "stated_wrong")
-    with pytest.raises(Rejected, match=message):
+    with pytest.raises(CertificateError, match=message):
         stated_loss("case")
 
 
@@ -113,5 +113,5 @@ def test_what_states_nothing_is_refused(text: str | None, tmp_path: Path, monkey
         (tmp_path / "stated_none.py").write_text(text)
     monkeypatch.setitem(losses.LOSSES, "case", "stated_none")
     for name in ("case", "structural", "unheard of"):
-        with pytest.raises(Rejected, match="no certificate is known"):
+        with pytest.raises(CertificateError, match="no certificate is known"):
             stated_loss(name)

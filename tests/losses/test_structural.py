@@ -15,7 +15,7 @@ from mipfs.errors import UsageError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.kernels.simplex_qp import PROXIMAL_WEIGHT, maximise
 from mipfs.losses.hinge import LOSS as hinge
-from mipfs.losses.structural import Solver
+from mipfs.losses.structural import StructuralSolver
 from mipfs.measures import get_measure
 from mipfs.problem import Problem
 from mipfs.svm.labellings import Labellings, feasible
@@ -208,7 +208,7 @@ def test_long_runs_forget_labellings_and_stay_right() -> None:
     asked = problem(Instance.from_arrays(X, y), "f1", C=50.0)
     warm, r = Subproblem(asked), np.random.default_rng(0)
     solver = warm._solver
-    assert isinstance(solver, Solver)
+    assert isinstance(solver, StructuralSolver)
     for step in range(30):
         sigma = np.round(r.random(10) * (r.random(10) < 0.6), 2)
         value = warm.solve(sigma, 1e-8).value

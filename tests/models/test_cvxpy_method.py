@@ -93,9 +93,9 @@ def test_bounds_on_weights_hold_and_a_point_outside_the_program_is_found_out() -
     result = mipfs.solve(one, "branch")
     small = cp.Problem(one.cvxpy.objective, [*one.cvxpy.constraints, cp.abs(w) <= 1e-3])  # such as by a small big-M
     with pytest.raises(UsageError, match="leaves out the best classifier"):
-        cvxpy_method._checked(small, result)
+        cvxpy_method._check_value(small, result)
     other = cp.Problem(cp.Minimize(one.cvxpy.objective.expr + 1), one.cvxpy.constraints)
     with pytest.raises(UsageError, match="has another value"):
-        cvxpy_method._checked(other, result)
+        cvxpy_method._check_value(other, result)
     pytest.importorskip("pyscipopt")
     assert bounded.solve(solver="SCIP") == pytest.approx(value, rel=1e-4)

@@ -18,9 +18,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import mipfs
 from mipfs.data.recipe import TYPES, Recipe
 from mipfs.errors import DataError, UsageError
-from mipfs.lab.studies.folds import stratified
+from mipfs.lab.studies.folds import stratify
 from mipfs.readers import read, read_new
-from mipfs.readers.typed import parsed
+from mipfs.readers.typed import parse_cell
 
 HEAD = "id,opened,income,rate,ratio,home,age,late,bad\n"
 RECIPE = {
@@ -113,7 +113,7 @@ def test_folds_fill_in_and_scale_by_their_training_part_alone(tmp_path):
             ("words", make_pipeline(frequent, OneHotEncoder(sparse_output=False, categories=[[*WORDS]])), ["home"]),
         ]
     )
-    folds = stratified(data, 5, seed=7)
+    folds = stratify(data, 5, seed=7)
     splits = StratifiedKFold(5, shuffle=True, random_state=7).split(np.zeros(90), data.y)
     names = [*numbers, *(f"home={word}" for word in WORDS)]
     moved = 0
@@ -125,7 +125,7 @@ def test_folds_fill_in_and_scale_by_their_training_part_alone(tmp_path):
         standing = (fold.X[:, ids] - fold.train.shift[ids]) / fold.train.scale[ids]
         np.testing.assert_allclose(standing, wanted[1], atol=1e-9)
         moved += pipeline[0].named_transformers_["numbers"].statistics_[4] != np.nanmedian(clean["age"])
-        inner = stratified(fold.train, 3, seed=1)[0].train  # folds of a training part too
+        inner = stratify(fold.train, 3, seed=1)[0].train  # folds of a training part too
         kept = next(iter(StratifiedKFold(3, shuffle=True, random_state=1).split(np.zeros(len(train)), fold.train.y)))[0]
         wanted = make_pipeline(steps, StandardScaler()).fit_transform(clean.iloc[train[kept]])
         np.testing.assert_allclose(inner.block(inner.columns_of(names)).dense(), wanted, atol=1e-9)
@@ -142,10 +142,10 @@ def test_sparse_columns_are_filled_in_again_as_dense_ones(tmp_path):
     data = read(written(tmp_path, "x,word,label\n" + "\n".join(lines) + "\n"), impute="median", scale="none")
     dense = mipfs.Instance.from_arrays(data.block().dense(), data.y, feature_names=data.feature_names)
     rows = np.flatnonzero((dense.X[:, 0] == 5) | (np.arange(80) < 4))
-    wanted = data.prepared.refilled(dense.X, data.index, rows)
+    wanted = data.prepared.refill(dense.X, data.index, rows)
     from scipy import sparse
 
-    found = data.prepared.refilled(sparse.csc_array(dense.X), data.index, rows)
+    found = data.prepared.refill(sparse.csc_array(dense.X), data.index, rows)
     np.testing.assert_array_equal(found.toarray(), wanted)
     assert np.any(wanted != dense.X)
     np.testing.assert_array_equal(data.part(rows).block().dense(), wanted[rows])
@@ -227,14 +227,14 @@ def test_a_classifier_prepares_new_rows_as_training_did(tmp_path):
     ],
 )
 def test_cells(cell, kind, value):
-    assert parsed(cell, kind) == value
+    assert parse_cell(cell, kind) == value
 
 
 @pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=12), st.sampled_from(TYPES))
 def test_no_cell_breaks_the_reader(cell, kind):
-    found = parsed(cell, kind)
+    found = parse_cell(cell, kind)
     assert found is None or np.isfinite(found)
 
 
@@ -242,9 +242,9 @@ def test_no_cell_breaks_the_reader(cell, kind):
 @given(st.integers(-(10**12), 10**12))
 def test_money_that_python_writes_is_read_back(cents):
     value = cents / 100
-    assert parsed(f"${value:,.2f}", "currency") == value
+    assert parse_cell(f"${value:,.2f}", "currency") == value
     comma = f"{value:,.2f}".translate(str.maketrans(",.", ".,"))
-    assert parsed(f"{comma} €", "currency decimal comma") == value
+    assert parse_cell(f"{comma} €", "currency decimal comma") == value
 
 
 @pytest.mark.parametrize(

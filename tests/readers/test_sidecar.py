@@ -9,7 +9,7 @@ import pytest
 from mipfs.data.instance import Row, SelectDefaults
 from mipfs.errors import DataError
 from mipfs.readers.select_rows import read_select
-from mipfs.readers.sidecar import Sidecar
+from mipfs.readers.sidecar import DataDescription
 
 FEATURES = {name: j for j, name in enumerate(["mean area", "worst area", "age", "b.c"])}
 INF = math.inf
@@ -60,7 +60,7 @@ anything = [1, 2]
 
 def sidecar(tmp_path, text):
     (tmp_path / "a.toml").write_text(text, encoding="utf-8")
-    return Sidecar.beside(tmp_path / "a.svm.gz")
+    return DataDescription.beside(tmp_path / "a.svm.gz")
 
 
 def read_all(found):
@@ -70,7 +70,7 @@ def read_all(found):
 
 
 def test_no_description(tmp_path):
-    found = Sidecar.beside(tmp_path / "a.svm")
+    found = DataDescription.beside(tmp_path / "a.svm")
     assert found.label is found.positive is found.scale is found.names is None
     assert read_all(found) == ({}, {}, {}, SelectDefaults(), ())
 
@@ -212,4 +212,4 @@ def test_refused(tmp_path, text, line, message):
 def test_not_utf8(tmp_path):
     (tmp_path / "a.toml").write_bytes(b"[data]\nlabel = '\xff'\n")
     with pytest.raises(DataError, match=r"a\.toml: not a text file in UTF-8; save it as UTF-8"):
-        Sidecar.beside(tmp_path / "a.svm")
+        DataDescription.beside(tmp_path / "a.svm")

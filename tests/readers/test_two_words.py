@@ -227,7 +227,7 @@ def test_gaps_are_filled_by_the_more_frequent_word_of_a_part(scale: str, is_spar
     for word in ("Y", "N"):
         fit = np.flatnonzero(table.phone == word)[:9]
         other = np.flatnonzero((table.phone != word) & table.phone.notna())[:4]
-        found = data.refilled(np.concatenate([fit, other])).X[:, [j]]
+        found = data.refill(np.concatenate([fit, other])).X[:, [j]]
         values = np.asarray(found.toarray() if is_sparse else found).ravel()
         assert np.all(values[[0, 5, 9]] == values[fit[0]])
         assert values[fit[0]] != values[other[0]]

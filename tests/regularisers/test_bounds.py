@@ -13,7 +13,7 @@ import pytest
 
 import mipfs
 from mipfs import models
-from mipfs.check.bounded import Bounded
+from mipfs.check.bounded import BoundedRidge
 from mipfs.check.tree import check
 from mipfs.data.bounds import both, of_box, of_signs
 from mipfs.data.instance import Instance
@@ -126,7 +126,7 @@ def test_the_checkers_conjugate() -> None:
     """The one in floating point is no less than the exact one anywhere in an interval, and hardly more."""
     data = make(1)
     ends = {"x1": [0.0, None], "x2": [None, 0.0], "x3": [-0.05, 0.1], "x4": [0.0, 0.0]}
-    own = Bounded(ends, data)
+    own = BoundedRidge(ends, data)
     r = np.random.default_rng(5)
     omega = r.normal(size=(200, 5)) * 10.0 ** r.uniform(-160, 6, (200, 5))
     radius = np.abs(omega) * 10.0 ** r.uniform(-17, -1, omega.shape) * (r.random(omega.shape) < 0.7)

@@ -14,7 +14,7 @@ import pytest
 
 from mipfs import regularisers
 from mipfs.check.regulariser import stated_regulariser, terms_above, twice_above
-from mipfs.check.rounding import Rejected
+from mipfs.check.rounding import CertificateError
 from tests.test_one_file import EXAMPLES
 
 CASES: list[tuple[str, dict[str, Any]]] = [
@@ -137,7 +137,7 @@ def test_what_is_not_stated_as_it_must_be_is_refused() -> None:
         {"name": "ridge", "mu": 1.0},
         {"name": "shrunk", "mu": float("nan")},
     ):
-        with pytest.raises(Rejected):
+        with pytest.raises(CertificateError):
             stated_regulariser({"regulariser": given})
     assert stated_regulariser({}) is None
     assert stated_regulariser({"regulariser": {"name": "shrunk", "mu": 1.0}})

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from mipfs.report.blocks import Table, as_html
-from mipfs.report.charts import Bar, Bars, Chart, Curve, Detail, Grid, Lines, Mosaic
-from mipfs.report.figure import embedded, figure
+from mipfs.report.charts import Bar, Bars, Chart, Curve, Detail, HeatMap, LineChart, Mosaic
+from mipfs.report.figure import embed_document, figure
 from mipfs.report.scales import Scale, labels
 from tests.html_tree import Tree
 
@@ -62,7 +62,7 @@ def test_odd_axes(values: list[float]) -> None:
 
 
 def test_an_area_is_drawn_where_its_numbers_say() -> None:
-    chart = Lines(
+    chart = LineChart(
         "T",
         x=[0.0, 1.0, 4.0],
         curves=[Curve("a", [10.0, 6.0, 5.0], "incumbent"), Curve("b", [None, 1.0, 2.0], "bound")],
@@ -93,7 +93,7 @@ def test_bars_and_heat_maps_hold_their_numbers() -> None:
     text = figure(Bars("B", [Bar("down", -2.0, "-2")], is_signed=True))
     assert re.findall(r"left:([\d.]+)%;width:([\d.]+)%", text) == [("0.000", "50.000")]
     cells = [[1.0, 1.0, 0.0, 0.5], [0.0, 0.0, 0.0, 0.0]]
-    text = figure(Grid("G", ["r", "s"], list("abcd"), cells, right=["75%", "0%"]))
+    text = figure(HeatMap("G", ["r", "s"], list("abcd"), cells, right=["75%", "0%"]))
     assert data_of(text)["cells"] == cells
     drawn = re.findall(r'<path class="cell" fill-opacity="([\d.]+)" d="([^"]*)"', text)
     assert drawn == [("1", "M0.00 0.00h500.00v500.00h-500.00z"), ("0.575", "M750.00 0.00h250.00v500.00h-250.00z")]
@@ -104,9 +104,9 @@ def test_bars_and_heat_maps_hold_their_numbers() -> None:
 @pytest.mark.parametrize(
     "chart",
     [
-        Lines(EVIL, [0.0, 1.0], [Curve(EVIL, [1.0, 2.0])], x_label=EVIL, y_label=EVIL, before=EVIL, note=EVIL),
+        LineChart(EVIL, [0.0, 1.0], [Curve(EVIL, [1.0, 2.0])], x_label=EVIL, y_label=EVIL, before=EVIL, note=EVIL),
         Bars(EVIL, [Bar(EVIL, 1.0, EVIL, detail=EVIL)], mark=(2.0, EVIL), table=Table((EVIL,), [(EVIL,)], title=EVIL)),
-        Grid(EVIL, [EVIL], [EVIL], [[1.0]], [EVIL], [EVIL], EVIL, EVIL, (EVIL, EVIL), EVIL),
+        HeatMap(EVIL, [EVIL], [EVIL], [[1.0]], [EVIL], [EVIL], EVIL, EVIL, (EVIL, EVIL), EVIL),
         Mosaic(EVIL, (EVIL, EVIL), [(EVIL, 1, 2), (EVIL, 3, 4)], EVIL),
     ],
 )
@@ -123,7 +123,7 @@ def test_names_are_escaped(chart: Chart) -> None:
 
 def test_what_is_embedded_comes_back() -> None:
     document = {EVIL: [EVIL, 1.5, None], "ü": "\ud800"}
-    text = embedded(document)
+    text = embed_document(document)
     assert text.isascii()
     assert not set("<>&") & set(text.removeprefix('<script type="application/json">').removesuffix("</script>"))
     assert data_of(text) == document
@@ -131,6 +131,6 @@ def test_what_is_embedded_comes_back() -> None:
 
 def test_a_terminal_gets_no_charts_and_detail_can_be_halved() -> None:
     assert Bars("B", []).text() == ""
-    assert Detail().halved().columns == Detail().columns // 2
+    assert Detail().halve().columns == Detail().columns // 2
     assert "<style>" in as_html([Bars("B", [])])
     assert "<style>" not in as_html([Table(("a",), [("1",)])])

@@ -16,7 +16,7 @@ import pytest
 import mipfs
 from mipfs.cli.output import show_result
 from mipfs.errors import UsageError
-from mipfs.report.blocks import Line, Pairs, Table, as_html, as_text
+from mipfs.report.blocks import NamedValues, Sentence, Table, as_html, as_text
 from mipfs.report.progress import progress
 from mipfs.result.advice import advice, trend
 from mipfs.result.result import Record, Result, Status, StopReason, Trace
@@ -74,7 +74,7 @@ def test_html_says_the_same_and_escapes(result: Result) -> None:
 
 
 def test_blocks() -> None:
-    blocks = [Pairs([("a", "1"), ("long", "2")]), Table(("n", "v"), [("x", "1.5")], title="T"), Line("  end")]
+    blocks = [NamedValues([("a", "1"), ("long", "2")]), Table(("n", "v"), [("x", "1.5")], title="T"), Sentence("  end")]
     assert as_text(blocks) == "a     1\nlong  2\n\nT\n  n    v\n  x  1.5\n  end"
     assert "<p>end</p>" in as_html(blocks)
 

@@ -16,7 +16,7 @@ from scipy import sparse
 import mipfs
 from mipfs import Problem
 from mipfs.errors import MipfsError, NumericalError
-from mipfs.inner.restricted import Cutting, Pool
+from mipfs.inner.restricted import Cutting, SelectionPool
 from mipfs.lab.baselines.r2w2 import r2w2
 from mipfs.lab.sketch.ball import enclosing_ball
 from mipfs.solvers import cones, highs, scip
@@ -34,7 +34,7 @@ SAID = {
 }
 
 
-def knapsack() -> highs.Model:
+def knapsack() -> highs.HighsModel:
     model = box()
     model.make_whole(np.arange(2))
     return model
@@ -180,7 +180,7 @@ def test_a_formulation_of_the_user_that_is_solved_by_highs(lie: str, monkeypatch
     """A word of infeasibility is no mistake of the user."""
     model = mipfs.models.onsvm(data(3, n=40), C=1.0)
     honest = mipfs.solve(model).objective
-    monkeypatch.setattr(highs.Model, "run", lambda *_: lie)
+    monkeypatch.setattr(highs.HighsModel, "run", lambda *_: lie)
     monkeypatch.setattr("mipfs.drivers.conic._is_the_users_own", lambda _: True)
     result = mipfs.solve(model)
     assert result.bound <= honest * (1 + 1e-6)
@@ -206,8 +206,8 @@ def test_weights_that_sum_to_nothing_divide_nothing(weights: list[float], monkey
         "mipfs.inner.restricted.highs.solve",
         lambda *_, **__: highs.MilpSolution("optimal", np.resize(told, 3), -np.inf),
     )
-    monkeypatch.setattr(highs.Model, "multipliers", lambda _: np.zeros(2))
-    pool = Pool()
+    monkeypatch.setattr(highs.HighsModel, "multipliers", lambda _: np.zeros(2))
+    pool = SelectionPool()
     pool.add(np.array([0, 1]), np.ones(2))
     pool.add(np.array([2]), np.ones(1))
     with pytest.raises(NumericalError, match="sum to 1"):
@@ -217,13 +217,13 @@ def test_weights_that_sum_to_nothing_divide_nothing(weights: list[float], monkey
 def test_a_lying_milp_ends_its_loop_and_claims_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem(data(0), M=2, C=1.0)
     honest = mipfs.solve(problem, "gbd", master="milp", gap=1e-6)
-    true = highs.Model.solution
+    true = highs.HighsModel.solution
 
-    def lying(model: highs.Model, status: str) -> highs.MilpSolution:
+    def lying(model: highs.HighsModel, status: str) -> highs.MilpSolution:
         found = true(model, status)
         return highs.MilpSolution(found.status, found.values, 1e9) if model._is_mip else found
 
-    monkeypatch.setattr(highs.Model, "solution", lying)
+    monkeypatch.setattr(highs.HighsModel, "solution", lying)
     result = mipfs.solve(problem, "gbd", master="milp", gap=1e-6)
     assert (result.status.name, result.selected) == ("OPTIMAL", honest.selected)
     assert result.counters["milps"] == honest.counters["milps"], "the bound is RMP's own value at most"
@@ -254,7 +254,7 @@ def test_what_is_no_report_of_scip(line: bytes) -> None:
 @pytest.mark.parametrize("status", [*scip.NO_POINT, "unknown", "timelimit", "optimal"])
 @pytest.mark.parametrize("selected", [(0, 1), (0, 99), (-1,), None])
 def test_every_end_of_scip(status: str, selected: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = scip.Report(selected, -math.inf, 1, status)
+    said = scip.ScipReport(selected, -math.inf, 1, status)
     monkeypatch.setattr(scip.ScipProcess, "__init__", lambda *_, **__: None)
     monkeypatch.setattr(scip.ScipProcess, "close", lambda _: None)
     monkeypatch.setattr(scip.ScipProcess, "receive", lambda self, timeout: said)

@@ -24,16 +24,16 @@ from tests.other_users.ours import budgeted, data
 ERROR = highspy.HighsStatus.kError
 
 
-def box() -> highs.Model:
+def box() -> highs.HighsModel:
     """min x + 2y, x + y ≥ 1, both in [0, 1]."""
-    model = highs.Model()
+    model = highs.HighsModel()
     model.add_columns(np.zeros(2), np.ones(2))
     model.set_costs(np.array([1.0, 2.0]))
     model.add_row(1.0, highs.infinity(), np.arange(2), np.ones(2))
     return model
 
 
-CALLS: dict[str, Callable[[highs.Model], object]] = {
+CALLS: dict[str, Callable[[highs.HighsModel], object]] = {
     "addVars": lambda model: model.add_columns(np.zeros(1), np.ones(1)),
     "addCol": lambda model: model.add_column(0.0, 0.0, 1.0, [0], [1.0]),
     "addRow": lambda model: model.add_cut(0.0, np.arange(2), np.ones(2)),

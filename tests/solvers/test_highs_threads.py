@@ -24,9 +24,9 @@ from mipfs.solvers import highs
 from tests.other_users import ours
 
 
-def knapsack(seed: int, n: int) -> highs.Model:
+def knapsack(seed: int, n: int) -> highs.HighsModel:
     rng = np.random.default_rng(seed)
-    model, weight = highs.Model(), rng.integers(100, 10_000, (3, n)).astype(float)
+    model, weight = highs.HighsModel(), rng.integers(100, 10_000, (3, n)).astype(float)
     model.add_columns(np.zeros(n), np.ones(n))
     for row in weight:
         model.add_row(-np.inf, float(row.sum() // 2), np.arange(n), row)
@@ -68,9 +68,9 @@ def test_it_says_nothing_not_even_what_it_is(option: str, capfd: pytest.CaptureF
     assert capfd.readouterr() == ("", "")
 
 
-def long_lp() -> highs.Model:
+def long_lp() -> highs.HighsModel:
     """A linear program of some seconds."""
-    model = highs.Model(presolve=False)
+    model = highs.HighsModel(presolve=False)
     model.add_columns(np.zeros(2000), np.ones(2000))
     model.set_costs(-np.random.default_rng(0).random(2000))
     matrix = sparse.random(1500, 2000, 0.3, format="csr", random_state=0)
@@ -81,7 +81,7 @@ def long_lp() -> highs.Model:
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("make", [long_lp, lambda: knapsack(1, 60)], ids=["LP", "MILP"])
 @pytest.mark.parametrize("way", ["Ctrl-C", "must_stop fails"])
-def test_what_the_caller_raises_is_heard_within_a_second(make: Callable[[], highs.Model], way: str) -> None:
+def test_what_the_caller_raises_is_heard_within_a_second(make: Callable[[], highs.HighsModel], way: str) -> None:
     model, began = make(), time.monotonic()
 
     def stop() -> bool:
@@ -184,7 +184,7 @@ def test_a_loop_on_our_thread_hears_its_limit_and_ends_with_ctrl_c() -> None:
         return True
 
     @own_threads.apart
-    def loop(model: highs.Model) -> str:
+    def loop(model: highs.HighsModel) -> str:
         nonlocal n_solved
         assert threading.current_thread().name == "mipfs solver"
         said = highs.solve(model, stop=stop).status

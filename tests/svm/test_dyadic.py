@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from mipfs.svm.dyadic import balanced, finest, reduced, rounded
+from mipfs.svm.dyadic import balance_dual, finest, reduce_surplus, round_dual
 
 
 def spelled(alpha: list[float], top: list[float], bits: int) -> tuple[list[int], list[int], int]:
@@ -37,10 +37,10 @@ def test_rounding_is_that_of_rational_arithmetic(open_ended: bool) -> None:
         alpha = r.uniform(0.0, 2.0, n) * size
         alpha[y > 0] *= alpha[y < 0].sum() / alpha[y > 0].sum()  # no projection comes before
         exact, limit, finest_q = spelled(alpha.tolist(), top.tolist(), finest(n))
-        free, q = balanced(alpha, top, y, False)
+        free, q = balance_dual(alpha, top, y, False)
         assert (free.tolist(), q) == (exact, finest_q)
-        np.testing.assert_array_equal(rounded(alpha, top), np.ldexp(free.astype(float), -q))
-        whole, q = balanced(alpha, top, y, True)
+        np.testing.assert_array_equal(round_dual(alpha, top), np.ldexp(free.astype(float), -q))
+        whole, q = balance_dual(alpha, top, y, True)
         assert q == finest_q
         assert int((y * whole).sum()) == 0
         assert all(0 <= k <= most for k, most in zip(whole.tolist(), limit, strict=True))
@@ -55,13 +55,13 @@ def test_a_surplus_is_taken_off_exactly(seed: int) -> None:
     k = r.integers(0, 2 ** int(r.integers(1, 50)), int(r.integers(1, 40)))
     total = int(k.sum())
     surplus = int(r.integers(0, total + 1)) if seed % 3 else min(total, int(r.integers(0, 9)))
-    left = reduced(k.copy(), surplus)
+    left = reduce_surplus(k.copy(), surplus)
     assert int(left.sum()) == total - surplus
     assert np.all((left >= 0) & (left <= k))
-    assert np.array_equal(reduced(k.copy(), -(2**70)), k)
+    assert np.array_equal(reduce_surplus(k.copy(), -(2**70)), k)
 
 
 def test_what_is_not_balanced_is_projected_first() -> None:
     y, top = np.array([1.0, 1.0, -1.0]), np.full(3, 4.0)
-    whole, q = balanced(np.array([3.0, 1.0, 1.0]), top, y, True)
+    whole, q = balance_dual(np.array([3.0, 1.0, 1.0]), top, y, True)
     np.testing.assert_allclose(np.ldexp(whole.astype(float), -q), [2.0, 0.0, 2.0], atol=1e-12)

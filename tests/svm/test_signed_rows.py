@@ -10,7 +10,7 @@ from scipy import sparse
 
 from mipfs import Instance
 from mipfs.kernels.rows import kinds, signed_rows
-from mipfs.svm.solver import TakenOff, kernel_columns, kernel_rows
+from mipfs.svm.solver import ColumnShift, kernel_columns, kernel_rows
 
 
 def drawn(seed: int) -> Instance:
@@ -57,7 +57,7 @@ def test_columns_and_rows_of_the_kernels_are_the_same_numbers(bias: bool, densit
     X = sparse.random_array((60, 12), density=density, rng=r, format="csc")
     for scale in ("none", "standard"):
         data = Instance.from_arrays(X, np.where(np.arange(60) % 2, 1.0, -1.0), scale=scale)  # type: ignore[arg-type]
-        ids, off = np.array([1, 4, 9]), TakenOff(data, bias)
+        ids, off = np.array([1, 4, 9]), ColumnShift(data, bias)
         Z, shift = kernel_columns(data, ids, off, bias)
         A, same = kernel_rows(data, ids, None, off, bias, False)
         wide = sparse.csc_array(Z, shape=(60, 3)).toarray() if isinstance(Z, tuple) else Z

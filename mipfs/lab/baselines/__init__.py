@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mipfs.data.instance import Instance
 from mipfs.data.unit import column_of_largest, is_ordinary
 from mipfs.errors import UsageError
-from mipfs.lab.baselines.about import About
+from mipfs.lab.baselines.about import BaselineDescription
 from mipfs.plumbing.declared import Positive, Seed, arguments_of
 from mipfs.plumbing.registry import module_of
 
@@ -121,7 +121,7 @@ def _check_bounds(data: Instance, name: str) -> None:
             )
 
 
-def about(name: str) -> About:
+def about(name: str) -> BaselineDescription:
     """What there is to say about a baseline or a reference; the first line of its file where it says no more.
 
     Raises
@@ -131,6 +131,6 @@ def about(name: str) -> About:
     """
     module = module_of("baseline", name, BASELINES | REFERENCES)
     said = getattr(module, "ABOUT", None)
-    if isinstance(said, About):
+    if isinstance(said, BaselineDescription):
         return said
-    return About((inspect.getdoc(module) or "-").splitlines()[0].rstrip("."))
+    return BaselineDescription((inspect.getdoc(module) or "-").splitlines()[0].rstrip("."))

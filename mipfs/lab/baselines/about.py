@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class About:
+class BaselineDescription:
     """A baseline in words.
 
     Attributes

@@ -15,7 +15,7 @@ import numpy as np
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.lab.baselines.about import About
+from mipfs.lab.baselines.about import BaselineDescription
 from mipfs.lab.baselines.linear import Linear, check_order, check_size, check_weight
 from mipfs.lab.baselines.one_norm import OneNorm
 from mipfs.lab.baselines.rfe import Loss, plain_svm
@@ -24,7 +24,7 @@ from mipfs.plumbing.arrays import Array
 
 Norm = Literal["l2", "l1"]
 
-ABOUT = About(
+ABOUT = BaselineDescription(
     what="the SVM on features scaled by its own last weights, again and again, until M factors are left",
     source="Weston et al. 2003; Tan 2010",
     sparse="yes",

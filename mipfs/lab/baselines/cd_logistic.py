@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mipfs.data.instance import Instance
-from mipfs.lab.baselines.about import About
+from mipfs.lab.baselines.about import BaselineDescription
 from mipfs.lab.baselines.dual_descent import check_all, dual_descent
 from mipfs.lab.baselines.linear import Linear
 
-ABOUT = About(
+ABOUT = BaselineDescription(
     what="the logistic regression on all features: a reference, it selects nothing",
     source="Tan 2014, section 6; Yu et al. 2011",
     sparse="yes, not centred",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mipfs.data.instance import Instance
-from mipfs.lab.baselines.about import About
+from mipfs.lab.baselines.about import BaselineDescription
 from mipfs.lab.baselines.dual_descent import check_all, dual_descent
 from mipfs.lab.baselines.linear import Linear
 
-ABOUT = About(
+ABOUT = BaselineDescription(
     what="the SVM on all features (squared hinge): a reference, it selects nothing",
     source="Tan 2014, section 6; Hsieh et al. 2008",
     sparse="yes, not centred",

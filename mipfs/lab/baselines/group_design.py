@@ -27,7 +27,7 @@ MOST_NEWTON_STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class LassoSolution:
     """A point of the group lasso.
 
     Attributes
@@ -56,7 +56,7 @@ class Solution:
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class GroupDesign:
     """Columns in the order of their groups.
 
     Attributes
@@ -75,9 +75,9 @@ class Design:
     bias: bool
 
     @classmethod
-    def of(cls, data: Instance, order: Integers, starts: Integers, bias: bool) -> Design:
+    def of(cls, data: Instance, order: Integers, starts: Integers, bias: bool) -> GroupDesign:
         """The columns `order` of an instance."""
-        return cls(_ordered(data.block(order)), starts, np.sqrt(np.diff(starts)), data.y, bias)
+        return cls(_order_block(data.block(order)), starts, np.sqrt(np.diff(starts)), data.y, bias)
 
     @property
     def sizes(self) -> Integers:
@@ -90,13 +90,13 @@ class Design:
         values = self.block.values
         return (values.data, values.indices, values.indptr) if self.block.is_sparse else values
 
-    def part(self, groups: Integers) -> tuple[Design, Integers]:
+    def part(self, groups: Integers) -> tuple[GroupDesign, Integers]:
         """Some of the groups, and the positions of their columns."""
         sizes = self.sizes[groups]
         ids = spans(self.starts[groups], sizes)
         starts = np.concatenate([[0], np.cumsum(sizes)])
-        block = _ordered(Block(self.block.values[:, ids], self.block.center[ids]))
-        return Design(block, starts, self.d[groups], self.y, self.bias), ids
+        block = _order_block(Block(self.block.values[:, ids], self.block.center[ids]))
+        return GroupDesign(block, starts, self.d[groups], self.y, self.bias), ids
 
     def apply(self, w: Array) -> Array:
         """w'x_i, (n,)."""
@@ -160,7 +160,7 @@ class Design:
             b = wanted
         return b
 
-    def evaluated(self, w: Array, f: Array, c: Array, b: float = 0.0) -> Solution:
+    def evaluate_at(self, w: Array, f: Array, c: Array, b: float = 0.0) -> LassoSolution:
         """w with its best intercept, and the bound of its balanced and shrunk α."""
         b = self.intercept(f, c, b)
         alpha = self.slopes(f, b, c)
@@ -172,16 +172,16 @@ class Design:
         pull = self.norms(self.correlations(alpha * self.y)) / self.d
         primal = float(self.d @ self.norms(w)) + self.loss(f, b, c)
         dual = get_loss("logistic").dual_value(alpha / max(1.0, float(pull.max(initial=0.0))), c)
-        return Solution(w, b, primal, dual, pull)
+        return LassoSolution(w, b, primal, dual, pull)
 
 
-def _ordered(block: Block) -> Block:
+def _order_block(block: Block) -> Block:
     """A block as the kernels take it: dense in Fortran order, or CSC."""
     values = sparse.csc_array(block.values) if block.is_sparse else np.asfortranarray(block.values)
     return Block(values, np.ascontiguousarray(block.center))
 
 
-def fista(design: Design, c: Array, w: Array, tol: float) -> Solution:
+def fista(design: GroupDesign, c: Array, w: Array, tol: float) -> LassoSolution:
     """Accelerated proximal gradient from w to a relative gap, on h(w) = min over b of the loss.
 
     Parameters
@@ -194,7 +194,7 @@ def fista(design: Design, c: Array, w: Array, tol: float) -> Solution:
     w_old = w
     f = design.apply(w)
     f_old = f
-    found = design.evaluated(w, f, c)
+    found = design.evaluate_at(w, f, c)
     b = found.b
     momentum = 1.0
     L = 0.25 * float(design.squares(c).max(initial=0.0))
@@ -230,5 +230,5 @@ def fista(design: Design, c: Array, w: Array, tol: float) -> Solution:
         L *= STEP_CONSTANT_DECAY
         if step % STEPS_PER_CHECK == 0:
             f = design.apply(w)
-            found = design.evaluated(w, f, c, b)
+            found = design.evaluate_at(w, f, c, b)
     return found

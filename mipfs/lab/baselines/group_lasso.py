@@ -21,16 +21,16 @@ import numpy as np
 from mipfs.atoms.groups import Groups
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.lab.baselines.about import About
-from mipfs.lab.baselines.group_design import Design, Solution, fista
+from mipfs.lab.baselines.about import BaselineDescription
+from mipfs.lab.baselines.group_design import GroupDesign, LassoSolution, fista
 from mipfs.lab.baselines.linear import Linear, bracket, check_size, check_weight, linear, n_features
 from mipfs.lab.baselines.rfe import plain_svm
-from mipfs.plumbing.arrays import Array, Integers, changed
+from mipfs.plumbing.arrays import Array, Integers, replace_at
 
 Algorithm = Literal["active", "fista", "bcd"]
 ALGORITHMS = ("active", "fista", "bcd")
 
-ABOUT = About(
+ABOUT = BaselineDescription(
     what="the features (or whole groups of the data) of a logistic group lasso, C searched for M of them, and the SVM",
     source="Tan 2014, section 7; Liu and Ye 2010; Qin et al. 2010; Roth and Fischer 2008",
     sparse="yes",
@@ -75,13 +75,15 @@ class GroupLasso:
         self.data = data
         self.bias = bias
         self.order, starts = _partition(data, data.groups if groups is None else groups)
-        self.design = Design.of(data, self.order, starts, bias)
+        self.design = GroupDesign.of(data, self.order, starts, bias)
         self._w = np.zeros(self.order.size)
 
     @property
     def first(self) -> float:
         """The largest C at which every weight is zero; infinite where no feature ever enters."""
-        zero = self.design.evaluated(np.zeros(self.order.size), np.zeros(self.data.n_samples), self.data.sample_weight)
+        zero = self.design.evaluate_at(
+            np.zeros(self.order.size), np.zeros(self.data.n_samples), self.data.sample_weight
+        )
         return 1.0 / zero.worst if zero.worst > 0 else math.inf
 
     def solve(self, C: float, *, algorithm: Algorithm = "active", tol: float = TOL) -> Linear:
@@ -112,7 +114,7 @@ class GroupLasso:
         check_weight(C)
         if algorithm not in ALGORITHMS:
             raise UsageError(f"algorithm = {algorithm!r} is not known; it is one of {', '.join(ALGORITHMS)}")
-        solvers: dict[str, Callable[[Array, float], Solution]] = {
+        solvers: dict[str, Callable[[Array, float], LassoSolution]] = {
             "active": self._active,
             "fista": lambda c, tol: fista(self.design, c, self._w, tol),
             "bcd": self._descent,
@@ -158,12 +160,12 @@ class GroupLasso:
         group[self.order] = np.repeat(np.arange(self.design.sizes.size), self.design.sizes)
         return int(np.unique(group[found.ids]).size)
 
-    def _active(self, c: Array, tol: float) -> Solution:
+    def _active(self, c: Array, tol: float) -> LassoSolution:
         """The most violating group enters, and the groups that are in are solved, until none violates."""
         design = self.design
         w = self._w.copy()
         active = np.flatnonzero(design.norms(w) > 0)
-        found = design.evaluated(w, design.apply(w), c)
+        found = design.evaluate_at(w, design.apply(w), c)
         for _ in range(MOST_ROUNDS):
             part, ids = design.part(active)
             before = found.gap
@@ -172,10 +174,10 @@ class GroupLasso:
             )  # more is of no use to find the next group
             w = np.zeros_like(w)
             w[ids] = solved.w
-            found = design.evaluated(w, part.apply(solved.w), c, solved.b)
+            found = design.evaluate_at(w, part.apply(solved.w), c, solved.b)
             if found.gap <= tol:
                 break
-            excess = changed(found.pull, active, 0.0)
+            excess = replace_at(found.pull, active, 0.0)
             most = int(np.argmax(excess))
             if excess[most] > 1.0:
                 active = np.append(active, most)
@@ -183,7 +185,7 @@ class GroupLasso:
                 break
         return found
 
-    def _descent(self, c: Array, tol: float) -> Solution:
+    def _descent(self, c: Array, tol: float) -> LassoSolution:
         """Sweeps over the groups, and the intercept after each."""
         from mipfs.kernels.group_descent import Blocks, sweep
 
@@ -201,7 +203,7 @@ class GroupLasso:
             f -= b
             if number % SWEEPS_PER_CHECK == 0 or found is None:
                 f = design.apply(w)  # sums that went on lose digits
-                found = design.evaluated(w, f, c, b)
+                found = design.evaluate_at(w, f, c, b)
                 b = found.b
                 if found.gap <= tol:
                     break

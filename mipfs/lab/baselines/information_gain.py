@@ -18,12 +18,12 @@ from scipy.special import xlogy
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.lab.baselines.about import About
+from mipfs.lab.baselines.about import BaselineDescription
 from mipfs.lab.baselines.linear import Linear, check_size, check_weight
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.plumbing.arrays import Array, Integers
 
-ABOUT = About(
+ABOUT = BaselineDescription(
     what="the features of largest mutual information with the label, and the SVM on them",
     source="Aytug 2015, section 4; Ross 2014",
     sparse="yes",

@@ -17,16 +17,16 @@ import numpy as np
 
 from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError, UsageError
-from mipfs.lab.baselines.about import About
+from mipfs.lab.baselines.about import BaselineDescription
 from mipfs.lab.baselines.linear import Linear, bracket, check_size, check_weight, linear
 from mipfs.lab.baselines.structural_svm import MEASURE, of_columns
 from mipfs.measures import Violated, get_measure
-from mipfs.plumbing.arrays import Array, Integers, scattered
+from mipfs.plumbing.arrays import Array, Integers, scatter
 from mipfs.solvers import highs
-from mipfs.svm.bundle import Best, ask
+from mipfs.svm.bundle import BestPoint, ask
 from mipfs.svm.labellings import Labellings
 
-ABOUT = About(
+ABOUT = BaselineDescription(
     what="the features of an ℓ1-regularised bundle for F1, C searched for M of them, and the structural SVM on them",
     source="Mao 2013, section 8; Teo et al. 2010",
     sparse="yes",
@@ -66,9 +66,9 @@ class L1Bundle:
         self.measure = get_measure(measure, data.y, beta=beta, k=k)
         self.labellings = Labellings(data, self.measure)
         self.features: Integers = np.empty(0, dtype=np.int64)
-        self._lp = highs.Model()
+        self._lp = highs.HighsModel()
         self._lp.add_column(0.0, 0.0, highs.infinity())  # ξ; then u_j, v_j of every feature, w_j = u_j − v_j
-        self._ask(Best(np.zeros(data.n_features)), np.zeros(data.n_features), 0.0)
+        self._ask(BestPoint(np.zeros(data.n_features)), np.zeros(data.n_features), 0.0)
 
     def solve(self, C: float, *, tol: float = 1e-3, rounds: int = MOST_ROUNDS) -> Linear:
         """Solve at one C.
@@ -87,7 +87,7 @@ class L1Bundle:
         """
         check_weight(C)
         self._lp.set_costs(np.array([float(C)]))
-        best, lower = Best(np.zeros(self.data.n_features)), 0.0
+        best, lower = BestPoint(np.zeros(self.data.n_features)), 0.0
         self._ask(best, best.point, C)
 
         def is_closed() -> bool:
@@ -142,7 +142,7 @@ class L1Bundle:
         if solution.status != "optimal" or solution.values is None:
             raise NumericalError("l1-bundle: HiGHS finds no optimum of the linear program; scale the data")
         parts = solution.values[1:].reshape(-1, 2)
-        w = scattered(self.data.n_features, self.features, parts[:, 0] - parts[:, 1])
+        w = scatter(self.data.n_features, self.features, parts[:, 0] - parts[:, 1])
         return w, np.maximum(self._lp.multipliers(), 0.0)
 
     def _omega(self, alpha: Array) -> Array:
@@ -166,7 +166,7 @@ class L1Bundle:
         self.features = np.concatenate([self.features, new])
         return True
 
-    def _ask(self, best: Best[Array], w: Array, C: float, is_closed: Callable[[], bool] = lambda: False) -> bool:
+    def _ask(self, best: BestPoint[Array], w: Array, C: float, is_closed: Callable[[], bool] = lambda: False) -> bool:
         """Ask for the labelling that is most violated between the best weights and w; whether it is a new one."""
         begin = best.point
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.data.instance import Instance
-from mipfs.lab.baselines.about import About
-from mipfs.lab.baselines.linear import Linear, check_size, check_weight, fitted, searched
+from mipfs.lab.baselines.about import BaselineDescription
+from mipfs.lab.baselines.linear import Linear, check_size, check_weight, fit_liblinear, search_price
 from mipfs.lab.baselines.logistic_regression import TOL, logistic_regression
 from mipfs.lab.baselines.rfe import plain_svm
 
-ABOUT = About(
+ABOUT = BaselineDescription(
     what="the features of an ℓ1-regularised logistic regression, C searched for M of them, and the SVM on them",
     source="Tan 2014, section 6; Yuan et al. 2010",
     sparse="yes, not centred",
@@ -56,7 +56,9 @@ def l1_logistic(data: Instance, C: float, *, bias: bool = True, tol: float = TOL
     """
     check_weight(C)
     model = logistic_regression(C, l1=True, bias=bias, tol=tol, seed=seed)
-    return fitted(data, model, C, bias, "the l1 logistic regression", lambda margins: np.logaddexp(0.0, -margins))
+    return fit_liblinear(
+        data, model, C, bias, "the l1 logistic regression", lambda margins: np.logaddexp(0.0, -margins)
+    )
 
 
 def l1_logistic_of_size(data: Instance, M: int, *, bias: bool = True, tol: float = TOL, seed: int = 0) -> Linear:
@@ -78,7 +80,7 @@ def l1_logistic_of_size(data: Instance, M: int, *, bias: bool = True, tol: float
         M out of its range, or sparse data that are to be centred.
     """
     check_size(M, data.n_features)
-    return searched(lambda C: l1_logistic(data, C, bias=bias, tol=tol, seed=seed), M, _first(data, bias))
+    return search_price(lambda C: l1_logistic(data, C, bias=bias, tol=tol, seed=seed), M, _first(data, bias))
 
 
 def _first(data: Instance, bias: bool) -> float:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.data.instance import Instance
-from mipfs.lab.baselines.about import About
-from mipfs.lab.baselines.linear import Linear, check_size, check_weight, fitted, searched
+from mipfs.lab.baselines.about import BaselineDescription
+from mipfs.lab.baselines.linear import Linear, check_size, check_weight, fit_liblinear, search_price
 from mipfs.lab.baselines.rfe import plain_svm
 
-ABOUT = About(
+ABOUT = BaselineDescription(
     what="the features of an ℓ1-regularised SVM, C searched for M of them, and the SVM on them",
     source="Fung and Mangasarian 2004; Yuan et al. 2010",
     sparse="yes, not centred",
@@ -61,7 +61,7 @@ def l1_svm(data: Instance, C: float, *, bias: bool = True, tol: float = TOL, see
     svm = LinearSVC(
         penalty="l1", dual=False, C=float(C), fit_intercept=bias, tol=tol, max_iter=MAX_STEPS, random_state=seed
     )
-    return fitted(data, svm, C, bias, "the l1-SVM", lambda margins: np.square(np.maximum(0.0, 1.0 - margins)))
+    return fit_liblinear(data, svm, C, bias, "the l1-SVM", lambda margins: np.square(np.maximum(0.0, 1.0 - margins)))
 
 
 def l1_svm_of_size(data: Instance, M: int, *, bias: bool = True, tol: float = TOL, seed: int = 0) -> Linear:
@@ -83,7 +83,7 @@ def l1_svm_of_size(data: Instance, M: int, *, bias: bool = True, tol: float = TO
         M out of its range, or sparse data that are to be centred.
     """
     check_size(M, data.n_features)
-    return searched(lambda C: l1_svm(data, C, bias=bias, tol=tol, seed=seed), M, _first(data, bias))
+    return search_price(lambda C: l1_svm(data, C, bias=bias, tol=tol, seed=seed), M, _first(data, bias))
 
 
 def _first(data: Instance, bias: bool) -> float:

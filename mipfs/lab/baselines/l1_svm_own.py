@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mipfs.data.instance import Instance
-from mipfs.lab.baselines.about import About
+from mipfs.lab.baselines.about import BaselineDescription
 from mipfs.lab.baselines.l1_svm import l1_svm_of_size
 from mipfs.lab.baselines.linear import Linear, check_weight
 
-ABOUT = About(
+ABOUT = BaselineDescription(
     what="an ℓ1-regularised SVM with its own weights, C searched for M features",
     source="Tan 2014, section 6; Yuan et al. 2010",
     sparse="yes, not centred",

@@ -14,7 +14,7 @@ from mipfs.data.instance import Instance
 from mipfs.data.ranges import LARGEST_C, LEAST_C
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.plumbing.declared import Positive, Within, checked
+from mipfs.plumbing.declared import NumberRange, Positive, check_value
 from mipfs.result.prediction import scores_on
 
 SEARCH_FACTOR = 4.0
@@ -29,7 +29,7 @@ MOST_ORDER = 3_000
 """Largest order of a dense system that is solved over and over: some seconds a step."""
 
 
-Weight = Annotated[float, Within(LEAST_C, LARGEST_C)]
+Weight = Annotated[float, NumberRange(LEAST_C, LARGEST_C)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,9 @@ def liblinear_matrix(data: Instance, name: str) -> Any:
     return X
 
 
-def fitted(data: Instance, model: Any, C: float, bias: bool, name: str, loss: Callable[[Array], Array]) -> Linear:
+def fit_liblinear(
+    data: Instance, model: Any, C: float, bias: bool, name: str, loss: Callable[[Array], Array]
+) -> Linear:
     """A classifier of LIBLINEAR with an ℓ1 norm, which holds the intercept too, on its non-zero weights.
 
     Parameters
@@ -101,7 +103,7 @@ def fitted(data: Instance, model: Any, C: float, bias: bool, name: str, loss: Ca
     return linear(data, ids, w[ids], b, float(C), objective=float(np.abs(w).sum()) + abs(b) + lost)
 
 
-def searched(fit: Callable[[float], Linear], M: int, least: float) -> Linear:
+def search_price(fit: Callable[[float], Linear], M: int, least: float) -> Linear:
     """The fit with the most features up to M, C from `least` on; LIBLINEAR's warnings are those of that fit alone."""
     from sklearn.exceptions import ConvergenceWarning
 
@@ -129,8 +131,8 @@ def check_weight(C: float) -> None:
     ------
     UsageError
     """
-    checked("C", C, Positive)
-    checked("C", C, Weight)
+    check_value("C", C, Positive)
+    check_value("C", C, Weight)
 
 
 def n_features(found: Linear) -> int:

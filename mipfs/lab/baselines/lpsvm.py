@@ -26,15 +26,15 @@ import numpy.typing as npt
 from mipfs.data.block import Block
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.lab.baselines.about import About
+from mipfs.lab.baselines.about import BaselineDescription
 from mipfs.lab.baselines.linear import Linear, check_size, check_weight, linear
-from mipfs.lab.baselines.one_norm import balanced, first_weight, hinge_value, of_size
+from mipfs.lab.baselines.one_norm import balance_classes, first_weight, hinge_value, of_size
 from mipfs.lab.baselines.onsvm import onsvm_of_size
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.machine import one_blas_thread
 
-ABOUT = About(
+ABOUT = BaselineDescription(
     what="the ℓ1-norm SVM by Newton's method, its weight searched for M, and the SVM on its features",
     source="Fung and Mangasarian 2004; Paul 2016",
     sparse="yes",
@@ -242,8 +242,8 @@ class _Penalty:
 
     def at_zero(self) -> _Solution:
         """w = 0, which the balanced multiple of C proves where C is small."""
-        alpha = balanced(self.c, self.data.y) if self.bias else self.c
-        return self._judged(np.zeros(self.data.n_features), self._intercept(np.zeros(self.data.n_samples)), alpha)
+        alpha = balance_classes(self.c, self.data.y) if self.bias else self.c
+        return self._judge(np.zeros(self.data.n_features), self._intercept(np.zeros(self.data.n_samples)), alpha)
 
     def solution(self, alpha: Array, last: Array, epsilon: float) -> _Solution:
         """The solution of the program that α gives, and its gap; `last` is the α of the ε before."""
@@ -254,17 +254,17 @@ class _Penalty:
         w[sizes <= ZERO_SHARE * sizes.max(initial=0.0)] = 0.0
         b = float(self.data.y @ t) / epsilon + float((self.data.center - self.off) @ w) if self.bias else 0.0
         ends = alpha if epsilon == EPSILON else (alpha - EPSILON_FACTOR * last) / (1.0 - EPSILON_FACTOR)
-        return self._judged(w, b, np.clip(ends, 0.0, self.c))
+        return self._judge(w, b, np.clip(ends, 0.0, self.c))
 
     def _intercept(self, f: Array) -> float:
         from mipfs.losses.hinge import central_intercept
 
         return central_intercept(f, self.data.y, self.c) if self.bias else 0.0
 
-    def _judged(self, w: Array, b: float, alpha: Array) -> _Solution:
+    def _judge(self, w: Array, b: float, alpha: Array) -> _Solution:
         ids = np.flatnonzero(w)
         value = float(np.abs(w).sum()) + hinge_value(self.data, self.c, ids, w[ids], b)
-        dual = balanced(alpha, self.data.y) if self.bias else alpha
+        dual = balance_classes(alpha, self.data.y) if self.bias else alpha
         omega = self.data.block().pull(dual * self.data.y)
         proven = float(dual.sum()) / max(1.0, float(np.abs(omega).max()))
         return _Solution(w, b, value, (value - proven) / max(1e-300, abs(value)))

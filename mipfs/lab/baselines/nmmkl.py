@@ -19,7 +19,7 @@ from mipfs import formulation
 from mipfs.data.instance import Instance, SelectDefaults
 from mipfs.errors import NumericalError, UsageError
 from mipfs.inner.boolean import Boolean
-from mipfs.lab.baselines.about import About
+from mipfs.lab.baselines.about import BaselineDescription
 from mipfs.lab.baselines.linear import Linear, check_order, check_size, check_weight
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.plumbing.arrays import Array
@@ -29,7 +29,7 @@ from mipfs.solvers.cones import Canonical
 Loss = Literal["hinge", "squared-hinge", "logistic"]
 Solver = Literal["interior", "qcqp"]
 
-ABOUT = About(
+ABOUT = BaselineDescription(
     what="a kernel a feature: the M largest weights of the Boolean relaxation",
     source="Xu et al. 2009; Tan 2010",
     sparse="yes",

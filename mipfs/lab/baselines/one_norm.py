@@ -21,7 +21,7 @@ from scipy import sparse
 from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError, UsageError
 from mipfs.lab.baselines.linear import Linear, bracket
-from mipfs.plumbing.arrays import Array, Integers, mask_of, scattered
+from mipfs.plumbing.arrays import Array, Integers, mask_of, scatter
 from mipfs.solvers import highs
 
 FIRST_FEATURES, MOST_ENTERING = 100, 100
@@ -59,7 +59,7 @@ class Vertex:
 
     def dense(self, p: int) -> Array:
         """w with its zeros, (p,)."""
-        return scattered(p, self.ids, self.w)
+        return scatter(p, self.ids, self.w)
 
 
 class OneNorm:
@@ -97,7 +97,7 @@ class OneNorm:
             j = data.index[one]
             self.above[j] = high > 0.0
             self.below[j] = low < 0.0
-        self._lp = highs.Model()
+        self._lp = highs.HighsModel()
         self._lp.add_columns(np.zeros(n), np.zeros(n))
         self._lp.set_costs(np.full(n, -1.0))
         infinity = highs.infinity()
@@ -119,9 +119,9 @@ class OneNorm:
             HiGHS finds no optimum.
         """
         if not self.ids.size:
-            self._enter(self._scores(balanced(c, self.data.y)), r, FIRST_FEATURES, 0.0)
+            self._enter(self._scores(balance_classes(c, self.data.y)), r, FIRST_FEATURES, 0.0)
         while True:
-            vertex = self._restricted(c, r)
+            vertex = self._restrict(c, r)
             if not self._enter(self._scores(vertex.alpha), r, max(MOST_ENTERING, self.ids.size), 1.0 + VIOLATION_SHARE):
                 return vertex
 
@@ -153,7 +153,7 @@ class OneNorm:
         self.units = np.concatenate([self.units, units])
         return True
 
-    def _restricted(self, c: Array, r: Array) -> Vertex:
+    def _restrict(self, c: Array, r: Array) -> Vertex:
         """The program over the features that stand in it."""
         ends = r[self.ids] * self.units
         infinity = highs.infinity()
@@ -185,7 +185,7 @@ class OneNorm:
         return solution.values
 
 
-def balanced(c: Array, y: Array) -> Array:
+def balance_classes(c: Array, y: Array) -> Array:
     """α = c with the heavier class scaled down to the weight of the other."""
     up, down = float(c[y > 0].sum()), float(c[y < 0].sum())
     least = min(up, down)
@@ -204,7 +204,7 @@ def first_weight(data: Instance) -> float:
 
 def largest_score(data: Instance, c: Array) -> float:
     """max_j |ω_j(α)| of the balanced α = c, or the most that round-off may leave of it; 0 where X is."""
-    v = balanced(c, data.y) * data.y
+    v = balance_classes(c, data.y) * data.y
     block = data.block()
     reach = max(float(block.values.max()), -float(block.values.min()), float(np.abs(block.center).max()))
     return max(float(np.abs(block.pull(v)).max()), NOISE_SHARE * reach * float(np.abs(v).sum()))

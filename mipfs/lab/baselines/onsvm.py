@@ -12,12 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.data.instance import Instance
-from mipfs.lab.baselines.about import About
+from mipfs.lab.baselines.about import BaselineDescription
 from mipfs.lab.baselines.linear import Linear, check_size, check_weight, linear
 from mipfs.lab.baselines.one_norm import OneNorm, first_weight, hinge_value, of_size
 from mipfs.lab.baselines.rfe import plain_svm
 
-ABOUT = About(
+ABOUT = BaselineDescription(
     what="the ℓ1-norm SVM, a linear program, its weight searched for M, and the SVM on its features",
     source="Bradley and Mangasarian 1998; Aytug 2015",
     sparse="yes",

@@ -14,15 +14,15 @@ import numpy.typing as npt
 
 from mipfs import formulation
 from mipfs.data.instance import Instance
-from mipfs.lab.baselines.about import About
+from mipfs.lab.baselines.about import BaselineDescription
 from mipfs.lab.baselines.linear import Linear, check_order, check_size, check_weight, linear
 from mipfs.lab.baselines.nmmkl import Loss, solve_conic
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import Array, scattered
+from mipfs.plumbing.arrays import Array, scatter
 from mipfs.problem import Problem
 
-ABOUT = About(
+ABOUT = BaselineDescription(
     what="an SVM with ‖w‖₁² ≤ M ‖w‖², of which the M largest weights are kept",
     source="Chan et al. 2007; Tan 2010",
     sparse="yes",
@@ -59,12 +59,12 @@ def qcqp_weights(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, l
     value = svm.primal
     if float(np.abs(w).sum()) ** 2 > M * float(w @ w):
         order = np.argsort(-np.abs(w), kind="stable")
-        w, b, value = _priced(data, int(M), C, bias, loss, order)
+        w, b, value = _solve_by_pricing(data, int(M), C, bias, loss, order)
     ids = np.flatnonzero(np.abs(w) > COUNTED_SHARE * np.abs(w).max(initial=0.0))
     return linear(data, ids, w[ids], b, float(C), objective=value)
 
 
-def _priced(
+def _solve_by_pricing(
     data: Instance, M: int, C: float, bias: bool, loss: Loss, order: npt.NDArray[np.int64]
 ) -> tuple[Array, float, float]:
     """w (p,), b and the objective, by programs over the features that are needed, the first ones in order."""
@@ -76,7 +76,7 @@ def _priced(
         problem = Problem(data.only(working), loss=loss, bias=bias, M=min(M, working.size), C=float(C))
         declared = declare(problem)
         solve_conic(declared.cvxpy, "QCQP-SSVM")
-        w = scattered(p, working, np.asarray(declared.variables["w"].value))
+        w = scatter(p, working, np.asarray(declared.variables["w"].value))
         b = float(declared.variables["b"].value) if bias else 0.0
         omega = np.abs(data.block().pull(np.asarray(declared.variables["alpha"].value) * data.y))
         omega[working] = 0.0

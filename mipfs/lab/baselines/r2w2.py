@@ -25,7 +25,7 @@ from scipy import sparse
 
 from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError, UsageError
-from mipfs.lab.baselines.about import About
+from mipfs.lab.baselines.about import BaselineDescription
 from mipfs.lab.baselines.linear import Linear, check_order, check_size, check_weight
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.losses import get_loss
@@ -34,7 +34,7 @@ from mipfs.report.progress import progress
 from mipfs.solvers.cones import conic_solution
 from mipfs.solvers.vectors import in_simplex
 
-ABOUT = About(
+ABOUT = BaselineDescription(
     what="feature scales by gradient descent on the radius/margin bound, half of them dropped a round",
     source="Weston et al. 2000; Chapelle et al. 2002",
     sparse="yes",
@@ -146,7 +146,7 @@ class RadiusMargin:
         return beta, float(beta @ diagonal) - float(u @ u) - float(ridge @ np.square(beta))
 
 
-def scaled(
+def descend_scales(
     data: Instance, ids: Integers, C: float, *, bias: bool = True, steps: int = MOST_STEPS
 ) -> tuple[Array, Bound]:
     """Descend on R²W² from scales of 1, by L-BFGS-B of SciPy over s = √k u/‖u‖, u ≥ 0.
@@ -229,7 +229,7 @@ def r2w2(
     left = np.arange(data.n_features)
     with progress("R²W²", "features dropped") as tell:
         while left.size > M:
-            scales, _ = scaled(data, left, C, bias=bias, steps=int(steps))
+            scales, _ = descend_scales(data, left, C, bias=bias, steps=int(steps))
             keep = min(left.size - 1, math.floor((1.0 - drop) * left.size), int(np.count_nonzero(scales)))
             order = np.argsort(-scales, kind="stable")[: max(int(M), keep)]
             left = left[np.sort(order)]

@@ -19,13 +19,13 @@ import numpy as np
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.inner.regularised import RegularisedSolver
-from mipfs.lab.baselines.about import About
+from mipfs.lab.baselines.about import BaselineDescription
 from mipfs.lab.baselines.linear import Linear, check_size, check_weight, liblinear_matrix, linear
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Integers
 from mipfs.problem import Problem
 
-ABOUT = About(
+ABOUT = BaselineDescription(
     what="recursive feature elimination: the SVM, without the features of least weight, again and again",
     source="Guyon et al. 2002; Tan 2010, section 3",
     sparse="yes, not centred",

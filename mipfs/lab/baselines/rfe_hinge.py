@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mipfs.data.instance import Instance
-from mipfs.lab.baselines.about import About
+from mipfs.lab.baselines.about import BaselineDescription
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.rfe import rfe
 
-ABOUT = About(
+ABOUT = BaselineDescription(
     what="recursive feature elimination with the hinge, one feature a round",
     source="Guyon et al. 2002; Aytug 2015, section 2",
     sparse="yes, not centred",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mipfs.data.instance import Instance
-from mipfs.lab.baselines.about import About
+from mipfs.lab.baselines.about import BaselineDescription
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.rfe import Drop, rfe
 
 LARGE = 20_000
 """Features from which on the schedule of Tan 2010, section 3.5, is taken, and below it that of section 3.3."""
 
-ABOUT = About(
+ABOUT = BaselineDescription(
     what="recursive feature elimination, 10,000, 100, 10 or 1 features a round as Tan 2010 has it",
     source="Tan 2010, sections 3.3 and 3.5",
     sparse="yes, not centred",

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.lab.baselines.about import About
+from mipfs.lab.baselines.about import BaselineDescription
 from mipfs.lab.baselines.linear import Linear, check_order, check_size, check_weight
 from mipfs.lab.baselines.one_norm import OneNorm, Vertex, first_weight
 from mipfs.lab.baselines.rfe import DROP_SHARE, Drop, eliminate, plain_svm
@@ -30,7 +30,7 @@ from mipfs.plumbing.arrays import Array, Integers
 Concave = Literal["log", "exp"]
 Variant = Literal["rfe", "concave"]
 
-ABOUT = About(
+ABOUT = BaselineDescription(
     what="SVM and concave minimisation by turns, then elimination, down to M",
     source="Rinaldi and Sciandrone 2010",
     sparse="yes, not centred",

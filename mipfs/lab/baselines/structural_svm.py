@@ -17,13 +17,13 @@ import numpy.typing as npt
 from mipfs.data.constant import with_constant
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.lab.baselines.about import About
+from mipfs.lab.baselines.about import BaselineDescription
 from mipfs.lab.baselines.dual_descent import check_all
 from mipfs.lab.baselines.linear import Linear, check_weight, linear
 from mipfs.losses.structural import Structural
 from mipfs.measures import get_measure
 
-ABOUT = About(
+ABOUT = BaselineDescription(
     what="the structural SVM of F1 on all features (SVM^perf): a reference, it selects nothing",
     source="Joachims 2005; Mao 2013, Table 2",
     sparse="yes",

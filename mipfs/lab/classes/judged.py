@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mipfs.data.against_rest import weighted
+from mipfs.data.against_rest import weigh_classes
 from mipfs.data.instance import Instance, Labels
 from mipfs.data.unknown_words import Unknown
 from mipfs.readers import read_new
-from mipfs.readers.labels import Known
+from mipfs.readers.labels import KnownLabels
 from mipfs.result.prediction import inputs, of_known_words
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ SHARES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "mea
 
 
 def new_rows(
-    found: OneVsRest, data_file: str, label: str | None, known: Known | None = None, unknown: Unknown = "refuse"
+    found: OneVsRest, data_file: str, label: str | None, known: KnownLabels | None = None, unknown: Unknown = "refuse"
 ) -> Instance:
     """New rows with what the classifier of any class looks at; `known` takes their labels."""
     looked = [inputs(one) for one in found.classifiers]
@@ -39,7 +39,7 @@ def rows_of_class(
     found: OneVsRest, name: str, data_file: str, label: str | None, unknown: Unknown = "refuse"
 ) -> Instance:
     """Labelled rows for the classifier of one class against the rest."""
-    known = Known(found.classes)
+    known = KnownLabels(found.classes)
     data = new_rows(found, data_file, label, known, unknown)
     labels = Labels(**found.named(name).labels)
     place = [str(one) for one in found.classes].index(name)
@@ -60,7 +60,7 @@ def score(found: OneVsRest, data_file: str, label: str | None, unknown: Unknown 
     dict
         ``confusion[i][j]``: samples of class i that are called j.
     """
-    known = Known(found.classes)
+    known = KnownLabels(found.classes)
     data = new_rows(found, data_file, label, known, unknown)
     truth = known.codes
     guessed = found.decision_function(data).argmax(axis=1)
@@ -82,9 +82,9 @@ def score(found: OneVsRest, data_file: str, label: str | None, unknown: Unknown 
     }
 
 
-def _is_training(found: OneVsRest, data: Instance, known: Known) -> bool:
+def _is_training(found: OneVsRest, data: Instance, known: KnownLabels) -> bool:
     """Whether these are the rows that the classifiers were found on."""
     signs = [np.where(known.codes == k, 1.0, -1.0) for k in range(len(found.classes))]
     each = [replace(data, y=y, labels=Labels("", one)) for y, one in zip(signs, found.classes, strict=True)]
     digest: str = found.classifiers[0].data_sha256
-    return weighted(each, found.class_weight)[0].sha256 == digest
+    return weigh_classes(each, found.class_weight)[0].sha256 == digest

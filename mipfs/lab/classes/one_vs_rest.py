@@ -18,9 +18,9 @@ from mipfs.data.frames import as_rows
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError
 from mipfs.plumbing.arrays import Array
-from mipfs.plumbing.declared import declared
+from mipfs.plumbing.declared import check_arguments
 from mipfs.proof import pair
-from mipfs.report.blocks import Block, Reported
+from mipfs.report.blocks import ReportBlock, Reported
 from mipfs.report.visible import finite_or_none
 from mipfs.result import archive, documents
 from mipfs.result.class_results import ClassResults
@@ -53,7 +53,7 @@ class OneVsRest(ClassResults, Reported):
         """Check every proof, or that of the class `name`, against the data of the classes against the rest."""
         content, entries = archive.packed_together(self.proofs, "classes.cert.npz", math.inf)
         return check_classes(
-            self.document(entries, _named(content, "classes.cert.npz")),
+            self.document(entries, _archive_entry(content, "classes.cert.npz")),
             Path("classes.cert.npz"),
             content,
             instances,
@@ -93,12 +93,12 @@ class OneVsRest(ClassResults, Reported):
         path = Path(path)
         name = pair.sidecar_of(path).name
         content, entries = archive.packed_together(self.proofs, name, 1e6 * certificate_limit)
-        document = self.document(entries, _named(content, name))
+        document = self.document(entries, _archive_entry(content, name))
         pair.save(path, f"{json.dumps(document, ensure_ascii=False)}\n".encode(), content)
         object.__setattr__(self, "file", str(path))
 
     @classmethod
-    @declared
+    @check_arguments
     def load(cls, path: str | Path) -> OneVsRest:
         """Read a JSON that `save` wrote, with its certificates.
 
@@ -112,21 +112,21 @@ class OneVsRest(ClassResults, Reported):
             raise DataError("it holds no classifiers of more than two classes", NO_CLASSES, path=Path(path))
         return found
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[ReportBlock]:
         """Of the report."""
         from mipfs.lab.classes.shown import blocks
 
         return blocks(self)
 
 
-def _named(content: bytes | None, name: str) -> Mapping[str, Any] | None:
+def _archive_entry(content: bytes | None, name: str) -> Mapping[str, Any] | None:
     """What a document says of its archive: the one beside it is found by that, whenever a process was ended."""
     return None if content is None else {"file": name, "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def classes_or_none(path: str | Path) -> OneVsRest | None:
     """What a file holds, where it is of more than two classes; None otherwise, or where it cannot be read."""
-    kind, document = documents.held(path)
+    kind, document = documents.read_contents(path)
     if kind != CLASSES:
         return None
     saved = documents.classes_of(path, document)

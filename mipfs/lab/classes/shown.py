@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mipfs.report.blocks import Block, Line, Pairs, Table
+from mipfs.report.blocks import NamedValues, ReportBlock, Sentence, Table
 from mipfs.report.numbers import number, percent
 from mipfs.result.class_results import ClassResults
 from mipfs.result.words import UNSAID, bounds_in_words
 
 
-def blocks(found: ClassResults) -> list[Block]:
+def blocks(found: ClassResults) -> list[ReportBlock]:
     """Of the report: status, what every class has, and the weights."""
     seconds = sum(one.seconds for one in found.proofs)
     how = "one selection for all classes" if found.together is not None else "one selection a class, against the rest"
@@ -24,12 +24,12 @@ def blocks(found: ClassResults) -> list[Block]:
     ]
     if found.together is not None and found.bias:
         pairs.append(("intercepts", "one a class, penalised as a weight is"))
-    made: list[Block] = [Pairs(pairs)]
+    made: list[ReportBlock] = [NamedValues(pairs)]
     if found.together is None:
         made.append(replace(classes_table(found), title="The classes"))
     made += [replace(weights_table(found), title="The weights")]
-    made += map(Line, bounds_of_classes(found))
-    made.append(Line("a row is of the class whose value is the largest"))
+    made += map(Sentence, bounds_of_classes(found))
+    made.append(Sentence("a row is of the class whose value is the largest"))
     return made
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from mipfs import drivers
 from mipfs.data.instance import Instance
 from mipfs.data.rules import EXACT_RULES
-from mipfs.data.stacked import bounds_of, features_among, unstacked
+from mipfs.data.stacked import bounds_of, features_among, unstack_weights
 from mipfs.problem import Problem
 from mipfs.result.result import Result, Status, Trace
 from mipfs.result.sidecar import hexadecimal
@@ -45,7 +45,7 @@ def parts_of(together: Result, instances: Sequence[Instance], **params: Any) -> 
     given: dict[str, Any] = {name: params[name] for name in ("C", "loss", "bias") if name in params}
     bounds = together.params.get("weight_bounds") or {}
     held = [replace(one, weight_bounds={}) for one in instances]
-    parts = zip(held, unstacked(instances, together.weights), strict=True)
+    parts = zip(held, unstack_weights(instances, together.weights), strict=True)
     return tuple(
         _part(together, data, features, own, {**given, "weight_bounds": bounds_of(bounds, data)}) for data, own in parts
     )

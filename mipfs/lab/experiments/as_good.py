@@ -9,14 +9,14 @@ import numpy as np
 
 from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.document import Heading
-from mipfs.lab.experiments.fits import solved
-from mipfs.lab.experiments.study import Claim, Row, Study, Unit
-from mipfs.lab.experiments.tables import across, count, curves, grouped, mean, percent, tabulated, values
-from mipfs.lab.experiments.verdicts import above, judged
+from mipfs.lab.experiments.fits import solve_by
+from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
+from mipfs.lab.experiments.tables import across, count, curves, group_rows, mean, percent, tabulate, values
+from mipfs.lab.experiments.verdicts import above, judge_claim
 from mipfs.lab.studies.folds import fold
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
-from mipfs.report.blocks import Block
+from mipfs.report.blocks import ReportBlock
 
 SIZES, GRID = (1, 2, 3, 5, 8), (0.1, 1.0)
 ENOUGH = 4
@@ -52,7 +52,7 @@ def measure(unit: Unit) -> list[Row]:
         return []
     problem = Problem(data, M=asked["M"], C=asked["C"])
     began = cpu_clock()
-    result = solved(problem, "branch", pool_gap=WITHIN, pool_size=MOST, iteration_limit=NODES)
+    result = solve_by(problem, "branch", pool_gap=WITHIN, pool_size=MOST, iteration_limit=NODES)
     spent = cpu_clock() - began
     near = result.near_optimal
     supports = () if near is None else near["supports"]
@@ -79,12 +79,12 @@ def measure(unit: Unit) -> list[Row]:
     ]
 
 
-def report(rows: Sequence[Row]) -> list[Block]:
+def report(rows: Sequence[Row]) -> list[ReportBlock]:
     """Counts by set and by M."""
     columns = across("M", SIZES, lambda mine: _cell(mine[0]), "M = {}")
     title = "Supports within 1% of the optimum (features in all of them / in some); ≥: the list is not complete"
-    lists = tabulated(grouped(rows, "data", "p", "C").items(), ["data", "p", "C"], columns, title)
-    blocks: list[Block] = [Heading("How many"), lists]
+    lists = tabulate(group_rows(rows, "data", "p", "C").items(), ["data", "p", "C"], columns, title)
+    blocks: list[ReportBlock] = [Heading("How many"), lists]
     drawn = [{**row, "C": f"C = {row['C']:g}"} for row in rows if row["complete"]]
     if drawn:
         labels = ("M", "supports, median over sets")
@@ -94,7 +94,7 @@ def report(rows: Sequence[Row]) -> list[Block]:
     if many:
         errors = {"best of them": "least_error", "the optimum": "optimum_error", "worst of them": "largest_error"}
         columns = [count("lists"), *((head, _percent_of(name)) for head, name in errors.items())]
-        matters = tabulated(grouped(many, "data").items(), ["data"], columns, "Mean test error over complete lists")
+        matters = tabulate(group_rows(many, "data").items(), ["data"], columns, "Mean test error over complete lists")
         blocks += [Heading("Does it matter which"), matters]
     return blocks
 
@@ -118,14 +118,14 @@ def _is_alone(row: Row) -> bool:
     return bool(row["complete"]) and row["supports"] == 1
 
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
+def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     """That a best set is the answer, by set."""
     some = [row for row in rows if row["complete"]]
-    if len(grouped(some, "data")) < ENOUGH:
+    if len(group_rows(some, "data")) < ENOUGH:
         return []
-    alone = [float(np.mean([row["supports"] == 1 for row in mine])) for mine in grouped(some, "data").values()]
+    alone = [float(np.mean([row["supports"] == 1 for row in mine])) for mine in group_rows(some, "data").values()]
     spread = [row["largest_error"] - row["least_error"] for row in some if row["supports"] > 1]
-    least = [float(np.mean([_is_alone(row) for row in mine])) for mine in grouped(rows, "data").values()]
+    least = [float(np.mean([_is_alone(row) for row in mine])) for mine in group_rows(rows, "data").values()]
     details = (
         f"{len(some)} complete lists: the optimum stands alone in "
         f"{percent(float(np.mean([row['supports'] == 1 for row in some])), 0)}, the median list holds "
@@ -136,7 +136,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     said = "The best set of M features is the answer: hardly another is within 1% (ours)"
     cut = len(rows) - len(some)
     words = f"share of a set's complete lists that hold the optimum alone ({cut} of {len(rows)} lists were cut off)"
-    return [judged(said, [above(words, alone, 0.5)], details)]
+    return [judge_claim(said, [above(words, alone, 0.5)], details)]
 
 
 STUDY = Study("as-good", "How many sets are as good?", "ours", DESIGN, units, measure, report, claims)

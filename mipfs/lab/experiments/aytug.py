@@ -19,7 +19,7 @@ from mipfs.lab.baselines.rfe import eliminate
 from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.aytug_claims import claims
 from mipfs.lab.experiments.aytug_report import report
-from mipfs.lab.experiments.fits import Fit, chosen, driven, error, scaled
+from mipfs.lab.experiments.fits import StudyFit, driven, error, fit_chosen, scale_rows
 from mipfs.lab.experiments.study import Row, Study, Unit
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
@@ -81,7 +81,7 @@ def measure(unit: Unit) -> list[Row]:
     else:
         drawn = aytug_two(asked["M"], asked["seed"])
         grid, nodes = GRID_TWO, NODES_TWO
-    return _measured(drawn, int(drawn["M"]), grid, nodes, asked["set"])
+    return _measure_methods(drawn, int(drawn["M"]), grid, nodes, asked["set"])
 
 
 def _real(name: str, seed: int) -> list[Row]:
@@ -90,7 +90,7 @@ def _real(name: str, seed: int) -> list[Row]:
     X, y = whole.block().values, whole.y
     rest, test = train_test_split(np.arange(y.size), test_size=0.2, stratify=y, random_state=seed)
     train, validation = train_test_split(rest, test_size=0.25, stratify=y[rest], random_state=seed)
-    X = scaled(X, train)
+    X = scale_rows(X, train)
     parts = {"train": train, "validation": validation, "test": test}
     drawn: dict[str, Any] = {one: (X[ids], y[ids]) for one, ids in parts.items()}
     data = Instance.from_arrays(*drawn["train"])
@@ -98,66 +98,68 @@ def _real(name: str, seed: int) -> list[Row]:
     fits = [onsvm(data, C, program=program) for C in GRID]
     best = min(fits, key=lambda fit: error(fit, *drawn["validation"]))
     M = max(1, min(int(best.ids.size), data.n_features - 1))
-    return [{"n": train.size, "p": data.n_features, **row} for row in _measured(drawn, M, GRID, NODES_REAL, 3)]
+    return [{"n": train.size, "p": data.n_features, **row} for row in _measure_methods(drawn, M, GRID, NODES_REAL, 3)]
 
 
-def _measured(drawn: dict[str, Any], M: int, grid: Sequence[float], nodes: int, number: int) -> list[Row]:
+def _measure_methods(drawn: dict[str, Any], M: int, grid: Sequence[float], nodes: int, number: int) -> list[Row]:
     """Every method on the parts of a data set, those that are given M with that one."""
     data = Instance.from_arrays(*drawn["train"])
     rows = []
-    tried: dict[tuple[str, float], Fit] = {}
+    tried: dict[tuple[str, float], StudyFit] = {}
     for name, fits in _methods(data, M, grid, nodes, number):
         every = [replace(fit, facts=fit.facts | {"C": C}) for C, fit in fits()]
         tried |= {(name, fit.facts["C"]): fit for fit in every}
         best = min(every, key=lambda fit: error(fit.linear, *drawn["validation"]))
         spent = sum(fit.seconds for fit in every)
-        rows.append({"method": name, "M": M, **_judged(best, drawn), "seconds_of_grid": spent, **_of_grid(name, every)})
+        rows.append(
+            {"method": name, "M": M, **_judge_fit(best, drawn), "seconds_of_grid": spent, **_of_grid(name, every)}
+        )
     for row in rows:
         if row["method"] == "gbd-250":
             row |= _excess(tried, grid)
     return rows
 
 
-Fits = Callable[[], Iterator[tuple[float, Fit]]]
+Fits = Callable[[], Iterator[tuple[float, StudyFit]]]
 
 
 def _methods(data: Instance, M: int, grid: Sequence[float], nodes: int, number: int) -> list[tuple[str, Fits]]:
     """Names, and the fits over the values of C."""
 
-    def exact() -> Iterator[tuple[float, Fit]]:
+    def exact() -> Iterator[tuple[float, StudyFit]]:
         for C in grid:
             yield C, driven(Problem(data, M=M, C=C), "branch", iteration_limit=nodes)
 
-    def benders() -> Iterator[tuple[float, Fit]]:
+    def benders() -> Iterator[tuple[float, StudyFit]]:
         for C in grid:
             yield C, driven(Problem(data, M=M, C=C), "gbd", iteration_limit=CUTS)
 
     drop = DROP_TWO if number == 2 else 0
 
-    def elimination() -> Iterator[tuple[float, Fit]]:
+    def elimination() -> Iterator[tuple[float, StudyFit]]:
         for C in grid:
-            yield C, chosen(data, C, lambda C=C: eliminate(data, [M], C, drop=drop, loss="hinge")[M])  # type: ignore[misc]
+            yield C, fit_chosen(data, C, lambda C=C: eliminate(data, [M], C, drop=drop, loss="hinge")[M])  # type: ignore[misc]
 
-    def one_norm() -> Iterator[tuple[float, Fit]]:
+    def one_norm() -> Iterator[tuple[float, StudyFit]]:
         program = OneNorm(data, True, "ONSVM")
         for C in grid:
             began = cpu_clock()
-            yield C, Fit(onsvm(data, C, program=program), cpu_clock() - began)
+            yield C, StudyFit(onsvm(data, C, program=program), cpu_clock() - began)
 
-    def concave() -> Iterator[tuple[float, Fit]]:
+    def concave() -> Iterator[tuple[float, StudyFit]]:
         began = cpu_clock()
-        yield 0.0, Fit(fsv_of_size(data, M), cpu_clock() - began)
+        yield 0.0, StudyFit(fsv_of_size(data, M), cpu_clock() - began)
 
-    def filtered() -> Iterator[tuple[float, Fit]]:
+    def filtered() -> Iterator[tuple[float, StudyFit]]:
         ids = np.sort(np.argsort(-information_gain(data), kind="stable")[:M])
         for C in grid:
-            yield C, chosen(data, C, lambda: ids)
+            yield C, fit_chosen(data, C, lambda: ids)
 
     found = [("exact", exact), ("gbd-250", benders), ("rfe", elimination), ("onsvm", one_norm)]
     return [*found, ("fsv", concave), ("information-gain", filtered)] if number != 2 else found
 
 
-def _judged(fit: Fit, drawn: dict[str, Any]) -> Row:
+def _judge_fit(fit: StudyFit, drawn: dict[str, Any]) -> Row:
     """One fit against the planted hyperplane and on the test rows."""
     return {
         "C": fit.facts["C"],
@@ -172,7 +174,7 @@ def _judged(fit: Fit, drawn: dict[str, Any]) -> Row:
     }
 
 
-def _against_truth(fit: Fit, drawn: dict[str, Any]) -> Row:
+def _against_truth(fit: StudyFit, drawn: dict[str, Any]) -> Row:
     """Overlap and angle with the planted hyperplane, where there is one."""
     if "w" not in drawn:
         return {}
@@ -185,14 +187,14 @@ def _against_truth(fit: Fit, drawn: dict[str, Any]) -> Row:
     return {"overlap": int(overlap), "match": bool(overlap == w.size), "cosine": cosine}
 
 
-def _of_grid(name: str, every: Sequence[Fit]) -> Row:
+def _of_grid(name: str, every: Sequence[StudyFit]) -> Row:
     """How many of the values of C were proven."""
     if name not in ("exact", "gbd-250"):
         return {}
     return {"proven_of_grid": sum(bool(fit.facts["proven"]) for fit in every), "grid": len(every)}
 
 
-def _excess(tried: dict[tuple[str, float], Fit], grid: Sequence[float]) -> Row:
+def _excess(tried: dict[tuple[str, float], StudyFit], grid: Sequence[float]) -> Row:
     """How far the stopped decomposition is above the optimum, over the values of C whose optimum is proven."""
     excess = []
     for C in grid:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mipfs.lab.experiments.aytug_report import CELL, DIFFERENCE, HALF, METHODS, STOPPED, by_set
-from mipfs.lab.experiments.study import Claim, Row
-from mipfs.lab.experiments.tables import difference, grouped, mean, of, pairs, percent, values
+from mipfs.lab.experiments.study import PaperClaim, Row
+from mipfs.lab.experiments.tables import difference, group_rows, mean, of, pairs, percent, values
 from mipfs.lab.experiments.verdicts import (
-    Part,
+    ClaimPart,
     above,
     above_ratio,
     below,
+    describe_pairs,
     higher,
-    judged,
+    judge_claim,
     larger,
     lower,
     no_worse,
-    told,
 )
 
 ENOUGH, ENOUGH_TWO, ENOUGH_SETS = 18, 5, 7
@@ -35,52 +35,60 @@ ONE_TREE = (
 """What differs from Table 1."""
 
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
+def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     """What the paper says of its made data and of real data, judged."""
     one, two, real = (of(rows, set=number) for number in (1, 2, 3))
-    found = [_table_four(real)] if len(grouped(real, "data")) >= ENOUGH_SETS else []
-    if len(grouped(two, "M", "seed")) >= ENOUGH_TWO:
+    found = [_table_four(real)] if len(group_rows(real, "data")) >= ENOUGH_SETS else []
+    if len(group_rows(two, "M", "seed")) >= ENOUGH_TWO:
         found = [_figure_two(two), _figure_three(two), *found]
-    if len(grouped(one, "n", "p", "seed")) < ENOUGH:
+    if len(group_rows(one, "n", "p", "seed")) < ENOUGH:
         return found
-    return [_better(one), _concave(one), _stopped(one), _converged(one), _overlapping(one), _few(one), *found]
+    return [
+        _better(one),
+        _concave(one),
+        _claim_stopped(one),
+        _claim_converged(one),
+        _overlapping(one),
+        _few(one),
+        *found,
+    ]
 
 
 def _errors(rows: Sequence[Row], one: str, other: str) -> list[tuple[float, float]]:
     return pairs(rows, one, other, "test_error", CELL)
 
 
-def _better(rows: Sequence[Row]) -> Claim:
+def _better(rows: Sequence[Row]) -> PaperClaim:
     said = "GBD-M is more accurate than RFE: 32 better, 23 worse of 90 (Aytug 2015, section 4)"
     part = lower("test error after 250 cuts less RFE's, by problem", _errors(rows, "gbd-250", "rfe"))
-    exact = told(_errors(rows, "exact", "rfe"), less_is_better=True)
-    return judged(said, [part], f"the exact support's less RFE's: {exact}", DIFFERENCE)
+    exact = describe_pairs(_errors(rows, "exact", "rfe"), less_is_better=True)
+    return judge_claim(said, [part], f"the exact support's less RFE's: {exact}", DIFFERENCE)
 
 
-def _concave(rows: Sequence[Row]) -> Claim:
+def _concave(rows: Sequence[Row]) -> PaperClaim:
     exact = _errors(rows, "exact", "fsv")
     most = sum(row["method"] == "exact" and row["C"] == 32.0 for row in rows)
     details = (
-        f"the exact support's: {told(exact, less_is_better=True)}; it chose the largest C, 32, on {most} of "
+        f"the exact support's: {describe_pairs(exact, less_is_better=True)}; it chose the largest C, 32, on {most} of "
         f"{len(exact)} problems: rows lie in the unit ball, FSV's weights are free; "
         "FSV is given M here, and has λ = 1 in the paper"
     )
     said = "GBD-M is more accurate than FSV: 45 better, 39 worse of 90 (Aytug 2015, section 4)"
     part = lower("test error after 250 cuts less FSV's, by problem", _errors(rows, "gbd-250", "fsv"))
-    return judged(said, [part], details)
+    return judge_claim(said, [part], details)
 
 
-def _stopped(rows: Sequence[Row]) -> Claim:
+def _claim_stopped(rows: Sequence[Row]) -> PaperClaim:
     excess = max(values(rows, "most_excess"), default=0.0)
     found = _errors([row for row in rows if row["p"] > EASY], "gbd-250", "exact")
     words = f"p > {EASY}, test error after 250 cuts is no worse than the exact run's, by problem"
     part = no_worse(words, found, less_is_better=True)
     details = f"the objective after 250 cuts is up to {percent(excess)} above a proven optimum; {ONE_TREE}"
     said = "Stopping after 250 cuts does not harm the test accuracy (Aytug 2015, section 4)"
-    return judged(said, [part], details, STOPPED)
+    return judge_claim(said, [part], details, STOPPED)
 
 
-def _converged(rows: Sequence[Row]) -> Claim:
+def _claim_converged(rows: Sequence[Row]) -> PaperClaim:
     stopped = of(rows, method="gbd-250")
     small, large = ([row for row in stopped if (row["p"] == EASY) is few] for few in (True, False))
     shares = [[row["proven_of_grid"] / row["grid"] for row in some] for some in (small, large)]
@@ -92,10 +100,10 @@ def _converged(rows: Sequence[Row]) -> Claim:
         below("p > 20, very few", shares[1], FEW_CONVERGE),
     ]
     details = f"branch and bound proves {percent(proven, 0)} of the fits with p > 20; {ONE_TREE}"
-    return judged(said, parts, details)
+    return judge_claim(said, parts, details)
 
 
-def _overlapping(rows: Sequence[Row]) -> Claim:
+def _overlapping(rows: Sequence[Row]) -> PaperClaim:
     shared = [{**row, "share": row["overlap"] / row["p"]} for row in rows]
     others = [method for method in METHODS if method not in ("exact", "gbd-250", "rfe")]
     parts = [
@@ -107,40 +115,40 @@ def _overlapping(rows: Sequence[Row]) -> Claim:
     order = sorted(shares, key=lambda method: -shares[method])
     details = "mean overlap " + ", ".join(f"{method} {percent(shares[method], 1)}" for method in order)
     said = "RFE overlaps best with the true features, GBD-M closely follows (Aytug 2015, Table 3)"
-    return judged(said, parts, details)
+    return judge_claim(said, parts, details)
 
 
-def _few(rows: Sequence[Row]) -> Claim:
+def _few(rows: Sequence[Row]) -> PaperClaim:
     few, many = ([row for row in rows if (row["M"] <= 0.2 * row["p"]) is small] for small in (True, False))
     found = _errors(few, "gbd-250", "rfe")
     words = "test error after 250 cuts less RFE's where M ≤ p/5, by problem"
-    part = Part(words, larger(found), told(found, less_is_better=True))
-    details = f"elsewhere {told(_errors(many, 'gbd-250', 'rfe'), less_is_better=True)}"
+    part = ClaimPart(words, larger(found), describe_pairs(found, less_is_better=True))
+    details = f"elsewhere {describe_pairs(_errors(many, 'gbd-250', 'rfe'), less_is_better=True)}"
     said = "GBD-M does worse than others where few features matter, M ≤ p/5 (Aytug 2015, Figure 1, bin 1)"
-    return judged(said, [part], details)
+    return judge_claim(said, [part], details)
 
 
-def _figure_two(rows: Sequence[Row]) -> Claim:
+def _figure_two(rows: Sequence[Row]) -> PaperClaim:
     """Errors against RFE's over M."""
     by = [
         f"M = {M}: {100 * difference(_errors(some, 'gbd-250', 'rfe')):+.2f}"
-        for (M,), some in sorted(grouped(rows, "M").items())
+        for (M,), some in sorted(group_rows(rows, "M").items())
     ]
     found = _errors([row for row in rows if row["M"] > LEAST_M], "gbd-250", "rfe")
     exact = of(rows, method="exact")
     proven = f"{sum(row['proven_of_grid'] for row in exact)} of {sum(row['grid'] for row in exact)}"
     details = f"points by M: {', '.join(by)}; the exact runs prove {proven} fits"
     said = "With 800 features GBD-M beats RFE almost everywhere but at M = 20 (Aytug 2015, Figure 2)"
-    return judged(said, [lower("test error after 250 cuts less RFE's, M > 20, by problem", found)], details)
+    return judge_claim(said, [lower("test error after 250 cuts less RFE's, M > 20, by problem", found)], details)
 
 
-def _figure_three(rows: Sequence[Row]) -> Claim:
+def _figure_three(rows: Sequence[Row]) -> PaperClaim:
     """Where the time goes: M = 400 against a larger and the least M on the same rows, which have the same seed.
 
     A peak at half, which is what the paper says, needs both.
     """
     times = []
-    for (M,), some in sorted(grouped(rows, "M").items()):
+    for (M,), some in sorted(group_rows(rows, "M").items()):
         mine, theirs = (mean(of(some, method=m), "seconds_of_grid") for m in ("gbd-250", "rfe"))
         times.append(f"M = {M}: {mine:.0f} and {theirs:.0f}")
     stopped = of(rows, method="gbd-250")
@@ -151,20 +159,20 @@ def _figure_three(rows: Sequence[Row]) -> Claim:
         ratios = [half[seed] / other[seed] for seed in half if seed in other]
         parts.append(above_ratio(f"GBD-M's CPU s at M = {HALF} over those at M = {M}, by draw{words}", ratios, level))
     said = "GBD-M's burden rises drastically where half of the features are selected, M = 400 (Aytug 2015, Figure 3)"
-    return judged(said, parts, f"CPU s over all C, GBD-M of 250 cuts and RFE: {'; '.join(times)}")
+    return judge_claim(said, parts, f"CPU s over all C, GBD-M of 250 cuts and RFE: {'; '.join(times)}")
 
 
-def _table_four(rows: Sequence[Row]) -> Claim:
+def _table_four(rows: Sequence[Row]) -> PaperClaim:
     others = {"rfe": "RFE", "fsv": "FSV", "onsvm": "ONSVM"}
     parts = [
         lower(f"mean test error of a set less {name}'s", by_set(rows, "gbd-250", one)) for one, name in others.items()
     ]
     details = (
-        f"{len(grouped(rows, 'data'))} sets; the exact support against RFE: "
-        f"{told(by_set(rows, 'exact', 'rfe'), less_is_better=True)}"
+        f"{len(group_rows(rows, 'data'))} sets; the exact support against RFE: "
+        f"{describe_pairs(by_set(rows, 'exact', 'rfe'), less_is_better=True)}"
     )
     said = (
         "On real data GBD-M is better than RFE on 7 sets, FSV on 17, ONSVM on 11 of 25; worse on 1, 1, 2 (Aytug 2015, "
         "Table 4)"
     )
-    return judged(said, parts, details)
+    return judge_claim(said, parts, details)

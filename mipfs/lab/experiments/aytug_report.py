@@ -14,26 +14,26 @@ from mipfs.lab.experiments.tables import (
     WHISKERS,
     across,
     average,
-    averaged,
-    compared,
+    average_pairs,
     count,
+    count_comparisons,
     curves,
     difference,
-    grouped,
+    group_rows,
     mean,
     of,
     out_of,
     pairs,
     percent,
-    shown,
+    show_number,
     sign_test,
     standard_error,
-    tabulated,
+    tabulate,
     values,
     with_error,
 )
-from mipfs.report.blocks import Block, Table
-from mipfs.report.charts import FAMILY, Curve, Lines
+from mipfs.report.blocks import ReportBlock, Table
+from mipfs.report.charts import FAMILY, Curve, LineChart
 
 METHODS = ("exact", "gbd-250", "rfe", "fsv", "onsvm", "information-gain")
 CELL = ("set", "n", "p", "seed", "M")
@@ -55,17 +55,17 @@ BINS = np.linspace(0.0, 1.0, 6)
 """Of M/p, in Figure 1."""
 
 
-def report(rows: Sequence[Row]) -> list[Block]:
+def report(rows: Sequence[Row]) -> list[ReportBlock]:
     """Tables 2 and 3, Figures 1 to 3, and what the paper has not: proofs, and the excess of the stop."""
     one = of(rows, set=1)
     two = of(rows, set=2)
-    blocks: list[Block] = []
+    blocks: list[ReportBlock] = []
     if one:
         blocks += [Heading("Data set one: test errors (Table 2)"), _errors(one), _against(one)]
         blocks += [Heading("Overlap with the planted features (Table 3)"), _overlap(one), _cosines(one)]
         blocks += [Heading("By the share of features that matter (Figure 1)"), _figure_one(one)]
         blocks += [Heading("What was proven, and how far 250 cuts were from the optimum"), _proofs(one)]
-        blocks += [_excess(one), _stopped(one)]
+        blocks += [_excess(one), _report_stopped(one)]
     if two:
         blocks += [Heading("Data set two (Figures 2 and 3)"), _two(two)]
         blocks.append(curves("Data set two: test error", two, "M", "test_error", labels=("M", "test error")))
@@ -86,14 +86,14 @@ def report(rows: Sequence[Row]) -> list[Block]:
     return blocks
 
 
-def _real(rows: Sequence[Row]) -> Block:
+def _real(rows: Sequence[Row]) -> ReportBlock:
     columns = [
         ("n × p", lambda some: f"{some[0]['n']} × {some[0]['p']}"),
         ("M", _between),
-        ("splits", lambda some: str(len(grouped(some, "seed")))),
+        ("splits", lambda some: str(len(group_rows(some, "seed")))),
         *across("method", METHODS, _with_error),
     ]
-    return tabulated(grouped(rows, "data").items(), ["data"], columns, "Mean test error in % ± one standard error", 2)
+    return tabulate(group_rows(rows, "data").items(), ["data"], columns, "Mean test error in % ± one standard error", 2)
 
 
 def _between(rows: Sequence[Row]) -> str:
@@ -101,58 +101,58 @@ def _between(rows: Sequence[Row]) -> str:
     return str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
 
 
-def _wins(rows: Sequence[Row]) -> Block:
+def _wins(rows: Sequence[Row]) -> ReportBlock:
     lines = []
     for method in ("exact", "gbd-250"):
         for other, theirs in TABLE_FOUR.items():
-            less, more, equal = compared(by_set(rows, method, other))
+            less, more, equal = count_comparisons(by_set(rows, method, other))
             cells = [f"{method} against {other}", str(less), str(more), str(equal), f"{sign_test(less, more):.2g}"]
             lines.append([*cells, theirs if method == "gbd-250" else DASH])
     head = ["mean test error", "sets: better", "worse", "equal", "sign test p", "paper (GBD-M, 25 sets)"]
     return Table(head, lines)
 
 
-def _seconds(rows: Sequence[Row]) -> Block:
+def _seconds(rows: Sequence[Row]) -> ReportBlock:
     columns = [
         ("exact: proven (all C)", lambda some: _share(of(some, method="exact"))),
         ("at the chosen C", lambda some: out_of(of(some, method="exact"))),
         *across("method", METHODS, _seconds_of_grid),
     ]
     title = "What was proven, and CPU seconds over all values of C (Table 5)"
-    return tabulated(grouped(rows, "data").items(), ["data"], columns, title)
+    return tabulate(group_rows(rows, "data").items(), ["data"], columns, title)
 
 
 def _seconds_of_grid(rows: Sequence[Row]) -> str:
-    return shown(mean(rows, "seconds_of_grid"), "{:.1f}")
+    return show_number(mean(rows, "seconds_of_grid"), "{:.1f}")
 
 
 def by_set(rows: Sequence[Row], one: str, other: str) -> list[tuple[float, float]]:
     """The mean test errors of two methods on every real set."""
-    return averaged(rows, one, other, "test_error", ("data", "seed"), ("data",))
+    return average_pairs(rows, one, other, "test_error", ("data", "seed"), ("data",))
 
 
-def _errors(rows: Sequence[Row]) -> Block:
-    groups = [((f"{n} × {p}",), some) for (n, p), some in sorted(grouped(rows, "n", "p").items())]
+def _errors(rows: Sequence[Row]) -> ReportBlock:
+    groups = [((f"{n} × {p}",), some) for (n, p), some in sorted(group_rows(rows, "n", "p").items())]
     columns = [
-        ("problems", lambda some: str(len(grouped(some, "n", "p", "seed")))),
+        ("problems", lambda some: str(len(group_rows(some, "n", "p", "seed")))),
         *across("method", METHODS, _with_error),
     ]
     title = "Mean test error in % ± one standard error"
-    return tabulated([*groups, (("all",), rows)], ["n × p"], columns, title)
+    return tabulate([*groups, (("all",), rows)], ["n × p"], columns, title)
 
 
 def _with_error(rows: Sequence[Row]) -> str:
     return with_error(rows, "test_error")
 
 
-def _against(rows: Sequence[Row]) -> Block:
+def _against(rows: Sequence[Row]) -> ReportBlock:
     lines = []
     for method in ("exact", "gbd-250"):
         for other in METHODS:
             if other in ("exact", method):
                 continue
             found = pairs(rows, method, other, "test_error", CELL)
-            less, more, equal = compared(found)
+            less, more, equal = count_comparisons(found)
             said = {"rfe": "32 better, 23 worse", "fsv": "45 better, 39 worse"}
             theirs = said.get(other, DASH) if method == "gbd-250" else DASH
             p_value = f"{sign_test(less, more):.2g}"
@@ -171,16 +171,16 @@ def _against(rows: Sequence[Row]) -> Block:
     return Table(head, lines, "Pairs of methods on the same problems: the first less the second")
 
 
-def _overlap(rows: Sequence[Row]) -> Block:
-    groups = sorted(grouped(rows, "p", "n").items())
+def _overlap(rows: Sequence[Row]) -> ReportBlock:
+    groups = sorted(group_rows(rows, "p", "n").items())
     columns = across(
         "method", METHODS, lambda mine: f"{mean(mine, 'overlap'):.1f} ({sum(row['match'] for row in mine)})"
     )
     title = "Mean overlap, p less the Hamming distance (exact matches in parentheses)"
-    return tabulated(groups, ["p", "n"], columns, title, left=2)
+    return tabulate(groups, ["p", "n"], columns, title, left=2)
 
 
-def _cosines(rows: Sequence[Row]) -> Block:
+def _cosines(rows: Sequence[Row]) -> ReportBlock:
     shares = [{**row, "overlap": row["overlap"] / row["p"]} for row in rows]
     groups = [((method,), mine) for method in METHODS if (mine := of(shares, method=method))]
     columns = [
@@ -190,10 +190,10 @@ def _cosines(rows: Sequence[Row]) -> Block:
         ("exact matches", lambda mine: percent(mean(mine, "match"), 0)),
         average("features", "features", "{:.1f}"),
     ]
-    return tabulated(groups, ["method"], columns, "Angle between the found and the planted hyperplane")
+    return tabulate(groups, ["method"], columns, "Angle between the found and the planted hyperplane")
 
 
-def _figure_one(rows: Sequence[Row]) -> Block:
+def _figure_one(rows: Sequence[Row]) -> ReportBlock:
     centres = [float(c) for c in 0.5 * (BINS[1:] + BINS[:-1])]
     drawn = []
     for number, other in enumerate(("exact", "rfe", "fsv", "onsvm")):
@@ -209,11 +209,11 @@ def _figure_one(rows: Sequence[Row]) -> Block:
         f"Below 0 Benders decomposition, stopped after 250 cuts, has the smaller test error. {WHISKERS} A bin in which "
         "no problem lies has no point."
     )
-    return Lines(DIFFERENCE, centres, drawn, note=note, x_label="M/p", y_label="percentage points")
+    return LineChart(DIFFERENCE, centres, drawn, note=note, x_label="M/p", y_label="percentage points")
 
 
-def _proofs(rows: Sequence[Row]) -> Block:
-    groups = [((f"{n} × {p}",), some) for (n, p), some in sorted(grouped(rows, "n", "p").items())]
+def _proofs(rows: Sequence[Row]) -> ReportBlock:
+    groups = [((f"{n} × {p}",), some) for (n, p), some in sorted(group_rows(rows, "n", "p").items())]
     seconds = {"exact": "s exact", "gbd-250": "s 250 cuts", "rfe": "s RFE"}
     columns = [
         ("exact: proven (all C)", lambda some: _share(of(some, method="exact"))),
@@ -224,14 +224,14 @@ def _proofs(rows: Sequence[Row]) -> Block:
         *((seconds[method], cell) for method, cell in across("method", seconds, _seconds_of_grid)),
     ]
     title = "Excess: objective after 250 cuts above the proven optimum; seconds over all C"
-    return tabulated(groups, ["n × p"], columns, title)
+    return tabulate(groups, ["n × p"], columns, title)
 
 
 def _share(rows: Sequence[Row]) -> str:
     return f"{sum(row['proven_of_grid'] for row in rows)} of {sum(row['grid'] for row in rows)}" if rows else DASH
 
 
-def _two(rows: Sequence[Row]) -> Block:
+def _two(rows: Sequence[Row]) -> ReportBlock:
     columns = [
         count("problems"),
         ("test error in %", _with_error),
@@ -240,10 +240,10 @@ def _two(rows: Sequence[Row]) -> Block:
         ("gap left", lambda some: percent(mean(some, "gap"))),
         ("s of all C", _seconds_of_grid),
     ]
-    return tabulated(sorted(grouped(rows, "M", "method").items()), ["M", "method"], columns, left=2)
+    return tabulate(sorted(group_rows(rows, "M", "method").items()), ["M", "method"], columns, left=2)
 
 
-def _excess(rows: Sequence[Row]) -> Block:
+def _excess(rows: Sequence[Row]) -> ReportBlock:
     """How far the stop is above the proven optimum."""
     stopped = [row for row in rows if row["method"] == "gbd-250" and row["most_excess"] is not None]
     drawn = [{**row, "n": f"n = {row['n']}", "excess": 100.0 * row["most_excess"]} for row in stopped]
@@ -251,11 +251,11 @@ def _excess(rows: Sequence[Row]) -> Block:
     return curves(EXCESS, drawn, "p", "excess", "n", labels=("p", "largest excess in %"), note=note)
 
 
-def _stopped(rows: Sequence[Row]) -> Block:
+def _report_stopped(rows: Sequence[Row]) -> ReportBlock:
     """What the stop costs in test error."""
     drawn = [
         {"p": p, "n": f"n = {n}", "less": 100 * (a - b)}
-        for (n, p), some in grouped(rows, "n", "p").items()
+        for (n, p), some in group_rows(rows, "n", "p").items()
         for a, b in pairs(some, "gbd-250", "exact", "test_error", CELL)
     ]
     note = f"Mean over the problems; above 0 the exact run has the smaller test error. {WHISKERS}"

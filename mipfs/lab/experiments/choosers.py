@@ -12,7 +12,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import MipfsError
 from mipfs.lab.baselines.l1_svm import l1_svm_of_size
 from mipfs.lab.baselines.rfe import eliminate
-from mipfs.lab.experiments.fits import facts_of, ids_of, solved
+from mipfs.lab.experiments.fits import facts_of, ids_of, solve_by
 from mipfs.lab.studies.peers import spliced
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Integers
@@ -32,12 +32,12 @@ def exact(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: in
     """FSP-M with the hinge by branch and bound, up to a number of nodes."""
     found = {}
     for M, C in itertools.product(sizes, grid):
-        result = solved(Problem(data, M=M, C=C), "branch", iteration_limit=nodes)
+        result = solve_by(Problem(data, M=M, C=C), "branch", iteration_limit=nodes)
         found[M, C] = np.sort(data.columns_of(result.selected)), facts_of(result)
     return found
 
 
-def _relaxed(loss: str) -> Chooser:
+def _relaxation_chooser(loss: str) -> Chooser:
     """FGM (Tan 2014): the relaxation with a loss, rounded to M features."""
 
     def relaxed(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
@@ -97,8 +97,8 @@ def splicing(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes:
 
 CHOOSERS: dict[str, Chooser] = {
     "exact": exact,
-    "fgm": _relaxed("squared-hinge"),
-    "fgm-hinge": _relaxed("hinge"),
+    "fgm": _relaxation_chooser("squared-hinge"),
+    "fgm-hinge": _relaxation_chooser("hinge"),
     "rfe": elimination,
     "l1": one_norm,
     "forward": forward,
@@ -116,7 +116,9 @@ def choose(name: str, data: Instance, sizes: Sequence[int], grid: Sequence[float
     return {place: (ids, facts | {"seconds": each}) for place, (ids, facts) in found.items()}
 
 
-def tried(name: str, data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
+def try_choices(
+    name: str, data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int
+) -> dict[Place, Choice]:
     """`choose`, without choices where the package refuses the method."""
     try:
         return choose(name, data, sizes, grid, nodes)

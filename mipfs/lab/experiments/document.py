@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mipfs.report.blocks import Block, Line, Pairs, Table
-from mipfs.report.charts import Bars, Chart, Grid, Lines
-from mipfs.report.visible import escaped
+from mipfs.report.blocks import NamedValues, ReportBlock, Sentence, Table
+from mipfs.report.charts import Bars, Chart, HeatMap, LineChart
+from mipfs.report.visible import escape_text
 
 WIDTH, HEIGHT = 6.4, 3.7
 """Inches of a chart."""
@@ -30,15 +30,15 @@ class Heading:
         return f"\n{self.title}\n"
 
     def html(self) -> str:
-        return f"<h3>{escaped(self.title)}</h3>"
+        return f"<h3>{escape_text(self.title)}</h3>"
 
 
 @dataclass(frozen=True)
-class Titled:
+class TitledBlock:
     """A block below the title of its section, in one card of a page."""
 
     heading: Heading
-    block: Block
+    block: ReportBlock
 
     def text(self) -> str:
         return self.heading.text() + self.block.text()
@@ -54,44 +54,44 @@ class Prose:
     line: str
 
     def text(self) -> str:
-        return Line(self.line).text()
+        return Sentence(self.line).text()
 
     def html(self) -> str:
-        return re.sub("`([^`]+)`", r"<code>\1</code>", Line(self.line).html())
+        return re.sub("`([^`]+)`", r"<code>\1</code>", Sentence(self.line).html())
 
 
-def paged(blocks: Iterable[Block]) -> list[Block]:
+def page_blocks(blocks: Iterable[ReportBlock]) -> list[ReportBlock]:
     """The blocks as a page shows them: titles in the card of what they are about, names as code."""
-    found: list[Block] = []
+    found: list[ReportBlock] = []
     heading: Heading | None = None
     for block in blocks:
         if isinstance(block, Heading):
             heading = block
             continue
-        one: Block = Prose(block.line) if isinstance(block, Line) else block
-        if isinstance(block, Pairs):
-            one = Pairs([(name, value.replace("`", "")) for name, value in block.pairs])
-        found.append(one if heading is None else Titled(heading, one))
+        one: ReportBlock = Prose(block.line) if isinstance(block, Sentence) else block
+        if isinstance(block, NamedValues):
+            one = NamedValues([(name, value.replace("`", "")) for name, value in block.pairs])
+        found.append(one if heading is None else TitledBlock(heading, one))
         heading = None
     return found
 
 
-def markdown(blocks: Iterable[Block]) -> str:
+def markdown(blocks: Iterable[ReportBlock]) -> str:
     """The blocks as Markdown; a chart is a link to its file, which `pictures` makes."""
     parts = [_part(block) for block in blocks]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _part(block: Block) -> str:
+def _part(block: ReportBlock) -> str:
     if isinstance(block, Heading):
         return f"## {block.title}"
     if isinstance(block, Table):
         return table(block)
-    if isinstance(block, Pairs):
+    if isinstance(block, NamedValues):
         return "\n".join(f"- {name}: {value}" for name, value in block.pairs)
-    if isinstance(block, Line):
+    if isinstance(block, Sentence):
         return block.line.strip()
-    if isinstance(block, (Lines, Bars, Grid)):
+    if isinstance(block, (LineChart, Bars, HeatMap)):
         return f"![{block.title}]({file_of(block)})" + (f"\n\n{block.note}" if block.note else "")
     return ""
 
@@ -114,9 +114,9 @@ def file_name(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] + ".svg"
 
 
-def pictures(blocks: Iterable[Block]) -> dict[str, bytes]:
+def pictures(blocks: Iterable[ReportBlock]) -> dict[str, bytes]:
     """Every chart as SVG by the name of its file; none where matplotlib is not installed."""
-    charts: Sequence[Lines | Bars | Grid] = [b for b in blocks if isinstance(b, (Lines, Bars, Grid))]
+    charts: Sequence[LineChart | Bars | HeatMap] = [b for b in blocks if isinstance(b, (LineChart, Bars, HeatMap))]
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -124,7 +124,7 @@ def pictures(blocks: Iterable[Block]) -> dict[str, bytes]:
     return {file_of(chart): svg(chart) for chart in charts}
 
 
-def _told_apart(chart: Lines, ax: Any) -> None:
+def _told_apart(chart: LineChart, ax: Any) -> None:
     """Curves by mark and width, too, since many lie on one another; ticks where the values are."""
     for number, line in enumerate(ax.get_lines()):
         line.set(marker=MARKS[number % len(MARKS)], linewidth=max(0.9, 2.3 - 0.25 * number), markersize=6)
@@ -151,7 +151,7 @@ def _apart(x: Sequence[float]) -> list[str]:
     return texts
 
 
-def svg(chart: Lines | Bars | Grid) -> bytes:
+def svg(chart: LineChart | Bars | HeatMap) -> bytes:
     """One chart: the same bytes for the same numbers and the same matplotlib."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -162,7 +162,7 @@ def svg(chart: Lines | Bars | Grid) -> bytes:
         figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
         ax = figure.subplots()
         draw(chart, ax, "study")
-        if isinstance(chart, Lines):
+        if isinstance(chart, LineChart):
             _told_apart(chart, ax)
         if isinstance(chart, Bars):
             ax.spines[["top", "right", "bottom"]].set_visible(False)

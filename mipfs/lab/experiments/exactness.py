@@ -9,7 +9,7 @@ import numpy as np
 from mipfs.data.instance import Instance
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.experiments import sets
-from mipfs.lab.experiments.choosers import CHOOSERS, PEERS, Choice, Place, tried
+from mipfs.lab.experiments.choosers import CHOOSERS, PEERS, Choice, Place, try_choices
 from mipfs.lab.experiments.exactness_report import claims, report
 from mipfs.lab.experiments.fits import error, f1, objective
 from mipfs.lab.experiments.study import Row, Study, Unit
@@ -61,15 +61,17 @@ def measure(unit: Unit) -> list[Row]:
     place: Place | None = None
     for name in CHOOSERS:
         began = cpu_clock()
-        best = chosen(name, part.train)
+        best = choose_place(name, part.train)
         if best is None:
             continue
         M, C = best
-        choices = tried(name, part.train, [min(M, p)], [C], NODES)
+        choices = try_choices(name, part.train, [min(M, p)], [C], NODES)
         if best not in choices:
             continue
         whole = cpu_clock() - began
-        rows.append({"kind": "chosen", "method": name, **_judged(part, best, choices[best]), "seconds_whole": whole})
+        rows.append(
+            {"kind": "chosen", "method": name, **_judge_choice(part, best, choices[best]), "seconds_whole": whole}
+        )
         if name == "exact":
             place = best
     return rows + (_same(part, place, rows[0]) if place is not None else [])
@@ -78,23 +80,23 @@ def measure(unit: Unit) -> list[Row]:
 def _peer(part: Fold, name: str) -> list[Row]:
     """A peer at its own M and C, and at every place where the exact method may be: the report takes that one."""
     began = cpu_clock()
-    best = chosen(name, part.train)
+    best = choose_place(name, part.train)
     sizes = [M for M in SIZES if part.train.n_features > M]
-    every = tried(name, part.train, sizes, GRID, NODES)
+    every = try_choices(name, part.train, sizes, GRID, NODES)
     whole = cpu_clock() - began
     if best is None or best not in every:
         return []
-    own = {"kind": "chosen", "method": name, **_judged(part, best, every[best]), "seconds_whole": whole}
-    return [own, *({"kind": "every", "method": name, **_judged(part, at, every[at])} for at in every)]
+    own = {"kind": "chosen", "method": name, **_judge_choice(part, best, every[best]), "seconds_whole": whole}
+    return [own, *({"kind": "every", "method": name, **_judge_choice(part, at, every[at])} for at in every)]
 
 
-def chosen(name: str, train: Instance) -> Place | None:
+def choose_place(name: str, train: Instance) -> Place | None:
     """M and C of a method by one standard error over the inner folds."""
     sizes = [M for M in SIZES if train.n_features > M]
     errors: dict[Place, list[float]] = {}
     for number in range(INNER):
         part = fold(train, INNER, SEED, number)
-        for place, (ids, _) in tried(name, part.train, sizes, GRID, INNER_NODES).items():
+        for place, (ids, _) in try_choices(name, part.train, sizes, GRID, INNER_NODES).items():
             fitted = plain_svm(part.train, ids, place[1], True, "hinge")
             errors.setdefault(place, []).append(error(fitted, part.X, part.y))
     return one_standard_error({place: found for place, found in errors.items() if len(found) == INNER})
@@ -110,7 +112,7 @@ def one_standard_error(errors: Mapping[Place, Sequence[float]]) -> Place | None:
     return min(place for place in means if means[place] <= most + 1e-12)
 
 
-def _judged(part: Fold, place: Place, choice: Choice) -> Row:
+def _judge_choice(part: Fold, place: Place, choice: Choice) -> Row:
     """A choice on the test rows of the fold."""
     ids, facts = choice
     fitted = plain_svm(part.train, ids, place[1], True, "hinge")
@@ -136,9 +138,9 @@ def _same(part: Fold, place: Place, exact: Row) -> list[Row]:
     for name in CHOOSERS:
         if name in ("exact", "all features"):
             continue
-        choices = tried(name, part.train, [place[0]], [place[1]], NODES)
+        choices = try_choices(name, part.train, [place[0]], [place[1]], NODES)
         if place in choices:
-            row = _judged(part, place, choices[place])
+            row = _judge_choice(part, place, choices[place])
             rows.append({"kind": "same", "method": name, **row, "excess": row["objective"] / exact["objective"] - 1.0})
     return rows
 

@@ -7,28 +7,28 @@ from collections.abc import Sequence
 import numpy as np
 
 from mipfs.lab.experiments.document import Heading
-from mipfs.lab.experiments.study import Claim, Row
+from mipfs.lab.experiments.study import PaperClaim, Row
 from mipfs.lab.experiments.tables import (
     DASH,
     STANDING,
     across,
-    averaged,
+    average_pairs,
     difference,
-    grouped,
+    group_rows,
     mean,
     of,
     out_of,
     pairs,
     percent,
-    shown,
+    show_number,
     standing,
-    tabulated,
+    tabulate,
     values,
     with_error,
 )
-from mipfs.lab.experiments.verdicts import higher, judged, lower, spread
+from mipfs.lab.experiments.verdicts import higher, judge_claim, lower, spread
 from mipfs.lab.studies.stability import Stability, stability
-from mipfs.report.blocks import Block, Table
+from mipfs.report.blocks import ReportBlock, Table
 from mipfs.report.charts import Bar, Bars
 
 METHODS = ("exact", "fgm", "fgm-hinge", "rfe", "l1", "forward", "abess", "all features")
@@ -37,7 +37,7 @@ ENOUGH = 5
 """Sets from which on a claim is judged."""
 
 
-def report(rows: Sequence[Row]) -> list[Block]:
+def report(rows: Sequence[Row]) -> list[ReportBlock]:
     """Error, F1, stability, size and seconds; and the comparison at the same M and C."""
     own = at_their_own(rows)
     same = at_the_same(rows)
@@ -74,27 +74,32 @@ def at_the_same(rows: Sequence[Row]) -> list[Row]:
     return same
 
 
-def _errors(rows: Sequence[Row]) -> Block:
+def _errors(rows: Sequence[Row]) -> ReportBlock:
     columns = [
         ("p", lambda some: str(some[0]["p"])),
         *across("method", METHODS, lambda mine: with_error(mine, "error", 1)),
     ]
     title = "Test error in %, mean of the outer folds ± one standard error"
-    return tabulated(grouped(rows, "data").items(), ["data"], columns, title)
+    return tabulate(group_rows(rows, "data").items(), ["data"], columns, title)
 
 
 def _set_means(rows: Sequence[Row], one: str, other: str, name: str) -> list[tuple[float, float]]:
     """The means over the folds of every set, for two methods, of the folds that both have."""
-    return averaged(rows, one, other, name, CELL, ("data",))
+    return average_pairs(rows, one, other, name, CELL, ("data",))
 
 
-def _totals(rows: Sequence[Row]) -> Block:
+def _totals(rows: Sequence[Row]) -> ReportBlock:
     lines = []
     for method in METHODS:
         mine = of(rows, method=method)
         if mine:
-            cells = [method, percent(mean(mine, "error")), shown(mean(mine, "f1")), shown(mean(mine, "size"), "{:.1f}")]
-            cells += [shown(mean(mine, "seconds"), "{:.2f}"), shown(mean(mine, "seconds_whole"), "{:.1f}")]
+            cells = [
+                method,
+                percent(mean(mine, "error")),
+                show_number(mean(mine, "f1")),
+                show_number(mean(mine, "size"), "{:.1f}"),
+            ]
+            cells += [show_number(mean(mine, "seconds"), "{:.2f}"), show_number(mean(mine, "seconds_whole"), "{:.1f}")]
             against = _set_means(rows, "exact", method, "error")
             lines.append(cells + ([DASH] * 3 if method == "exact" else standing(against)))
     head = ["method", "error", "F1", "size", "s of the last fit", "s with the choice", *STANDING]
@@ -105,19 +110,19 @@ def _totals(rows: Sequence[Row]) -> Block:
     return Table(head, lines, title)
 
 
-def _sizes(rows: Sequence[Row]) -> Block:
+def _sizes(rows: Sequence[Row]) -> ReportBlock:
     columns = [
         ("exact proven", lambda some: out_of(of(some, method="exact"))),
-        *across("method", METHODS[:-1], lambda mine: shown(mean(mine, "size"), "{:.1f}")),
+        *across("method", METHODS[:-1], lambda mine: show_number(mean(mine, "size"), "{:.1f}")),
     ]
     title = "Number of features that one standard error chose"
-    return tabulated(grouped(rows, "data").items(), ["data"], columns, title)
+    return tabulate(group_rows(rows, "data").items(), ["data"], columns, title)
 
 
 def stabilities(rows: Sequence[Row], method: str) -> dict[str, Stability]:
     """Nogueira's index of a method on every set that has two folds or more."""
     found = {}
-    for (data,), some in grouped(rows, "data").items():
+    for (data,), some in group_rows(rows, "data").items():
         chosen = [row["selected"] for row in some if row["method"] == method and row["selected"] is not None]
         index = stability(chosen, some[0]["p"]) if len(chosen) > 1 else None
         if index is not None:
@@ -125,10 +130,10 @@ def stabilities(rows: Sequence[Row], method: str) -> dict[str, Stability]:
     return found
 
 
-def _stabilities(rows: Sequence[Row]) -> Block:
+def _stabilities(rows: Sequence[Row]) -> ReportBlock:
     every = {method: stabilities(rows, method) for method in METHODS[:-1]}
     lines = []
-    for (data,), _ in grouped(rows, "data").items():
+    for (data,), _ in group_rows(rows, "data").items():
         cells = [str(data)]
         for found in every.values():
             index = found.get(str(data))
@@ -138,7 +143,7 @@ def _stabilities(rows: Sequence[Row]) -> Block:
     return Table(["data", *every], lines, title)
 
 
-def _same(rows: Sequence[Row]) -> Block:
+def _same(rows: Sequence[Row]) -> ReportBlock:
     lines = []
     for method in METHODS[1:-1]:
         excess = values(of(rows, method=method), "excess")
@@ -150,20 +155,20 @@ def _same(rows: Sequence[Row]) -> Block:
     return Table(head, lines, "Excess: the training objective above that of the exact support")
 
 
-def _by_set(rows: Sequence[Row]) -> Block:
+def _by_set(rows: Sequence[Row]) -> ReportBlock:
     lines = []
-    for (data,), some in grouped(rows, "data").items():
-        cells = [str(data), shown(mean(of(some, method="exact"), "M"), "{:.1f}")]
+    for (data,), some in group_rows(rows, "data").items():
+        cells = [str(data), show_number(mean(of(some, method="exact"), "M"), "{:.1f}")]
         for method in METHODS[1:-1]:
             mine = of(some, method=method)
-            points = shown(100 * difference(pairs(some, "exact", method, "error", CELL)), "{:+.1f}")
+            points = show_number(100 * difference(pairs(some, "exact", method, "error", CELL)), "{:+.1f}")
             cells.append(f"{percent(mean(mine, 'excess'), 1)} ({points})" if mine else DASH)
         lines.append(cells)
     title = "Mean excess of the objective (in parentheses: exact's test error less the method's, points)"
     return Table(["data", "M", *METHODS[1:-1]], lines, title)
 
 
-def _picture(rows: Sequence[Row]) -> Block:
+def _picture(rows: Sequence[Row]) -> ReportBlock:
     bars = []
     for method in METHODS[1:-1]:
         found = _set_means(rows, "exact", method, "error")
@@ -174,14 +179,14 @@ def _picture(rows: Sequence[Row]) -> Block:
     return Bars("Test error of exact less the method's at the same M and C", bars, is_signed=True, note=note)
 
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
+def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     """What exactness buys, and Aytug's claim on real data."""
     own = at_their_own(rows)
     same = at_the_same(rows)
-    if len(grouped(own, "data")) < ENOUGH:
+    if len(group_rows(own, "data")) < ENOUGH:
         return []
     excess = of(same, method="rfe")
-    first = judged(
+    first = judge_claim(
         "At the same M and C the exact support has smaller test errors than RFE's (Aytug 2015: the method is more "
         "accurate than benchmark methods)",
         [lower("mean test error of a set less RFE's", _set_means(same, "exact", "rfe", "error"))],
@@ -190,7 +195,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     return [first, _bought(own)]
 
 
-def _bought(own: Sequence[Row]) -> Claim:
+def _bought(own: Sequence[Row]) -> PaperClaim:
     """Against the best of the others in hindsight, which is more than any one of them would reach."""
     rivals = [m for m in METHODS[1:-1] if any(row["method"] == m for row in own)]
     errors = {m: _set_means(own, "exact", m, "error") for m in rivals}
@@ -204,6 +209,6 @@ def _bought(own: Sequence[Row]) -> Claim:
         lower(f"mean test error of a set less that of the best of {len(rivals)} others, {best}", errors[best]),
         higher(f"stability less that of the steadiest, {other}", both, (1.0, "")),
     ]
-    return judged(
+    return judge_claim(
         said, parts, f"mean stability of the sets that each has: {', '.join(f'{m} {mean_[m]:.2f}' for m in steady)}"
     )

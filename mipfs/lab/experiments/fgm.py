@@ -16,7 +16,7 @@ from mipfs.lab.baselines.lpsvm import lpsvm
 from mipfs.lab.baselines.rfe import eliminate, plain_svm
 from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.fgm_report import claims, report
-from mipfs.lab.experiments.fits import driven, error, relaxed, scaled, solved
+from mipfs.lab.experiments.fits import driven, error, relaxed_predictor, scale_rows, solve_by
 from mipfs.lab.experiments.study import Row, Study, Unit
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.clock import cpu_clock
@@ -81,13 +81,13 @@ def measure(unit: Unit) -> list[Row]:
     """All methods on one draw or split."""
     asked = unit.params
     if asked["part"] == "splits":
-        return _split(asked["data"], asked["seed"])
+        return _measure_split(asked["data"], asked["seed"])
     if asked["part"] == "noise":
         drawn = tan_2010(500, asked["noise"], asked["seed"])
     else:
         drawn = tan_2010(asked["n"], 1997, asked["seed"])
     (X, y), (X_test, y_test) = drawn["train"], drawn["test"]
-    cell = Cell(X, np.asarray(y, dtype=float), X_test, np.asarray(y_test, dtype=float))
+    cell = ScaledSplit(X, np.asarray(y, dtype=float), X_test, np.asarray(y_test, dtype=float))
     truth = {int(j) for j in drawn["S"]}
     rows = list(_rows(cell, M_MADE, C_MADE, ("exact", "fgm", "fgm-b", "fgm-spliced", "rfe", "lpsvm", "all", "ideal")))
     for row in rows:
@@ -96,7 +96,7 @@ def measure(unit: Unit) -> list[Row]:
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
+class ScaledSplit:
     """Training and test rows, scaled."""
 
     X: Array
@@ -110,7 +110,7 @@ class Cell:
         return Instance.from_arrays(self.X, self.y)
 
 
-def _split(name: str, seed: int) -> list[Row]:
+def _measure_split(name: str, seed: int) -> list[Row]:
     """One 60/40 split of a data set, for every B."""
     data = sets.read(name)
     random = np.random.default_rng(seed)
@@ -120,35 +120,35 @@ def _split(name: str, seed: int) -> list[Row]:
     p = X.shape[1]
     genes = p > 1000
     sizes = COUNTS if genes else tuple(round(share * p) for share in SHARES)
-    cell = replace(_scaled(X, y, rows[:cut], rows[cut:]), sizes=sizes)
+    cell = replace(_scale_split(X, y, rows[:cut], rows[cut:]), sizes=sizes)
     found: list[Row] = []
     for B in sizes:
-        C = GENES_C if genes else 0.1 if name == "usps" else _chosen(cell, B, seed)
+        C = GENES_C if genes else 0.1 if name == "usps" else _choose_price(cell, B, seed)
         found += [{"B": B, **row} for row in _rows(cell, B, C, ("exact", "fgm", "fgm-b", "fgm-spliced", "rfe"))]
     for row in found:
         del row["ids"]
     return found
 
 
-def _scaled(X: Array, y: Array, train: Integers, test: Integers) -> Cell:
+def _scale_split(X: Array, y: Array, train: Integers, test: Integers) -> ScaledSplit:
     """Columns of mean 0 and deviation 1 on the training rows."""
-    X = scaled(X, train)
-    return Cell(np.asfortranarray(X[train]), y[train], np.asfortranarray(X[test]), y[test])
+    X = scale_rows(X, train)
+    return ScaledSplit(np.asfortranarray(X[train]), y[train], np.asfortranarray(X[test]), y[test])
 
 
-def _chosen(cell: Cell, B: int, seed: int) -> float:
+def _choose_price(cell: ScaledSplit, B: int, seed: int) -> float:
     """C of least error of the spliced FGM over five folds, of equal ones the smallest."""
     part = np.random.default_rng([seed, 1]).permutation(cell.y.size) % FOLDS
     errors = np.zeros(len(GRID))
     for k in range(FOLDS):
-        inner = _scaled(cell.X, cell.y, np.flatnonzero(part != k), np.flatnonzero(part == k))
+        inner = _scale_split(cell.X, cell.y, np.flatnonzero(part != k), np.flatnonzero(part == k))
         for number, C in enumerate(GRID):
             fitted, _ = _spliced(inner, B, C)
             errors[number] += error(fitted, inner.X_test, inner.y_test)
     return GRID[int(np.argmin(np.round(errors, 12)))]
 
 
-def _rows(cell: Cell, B: int, C: float, names: Sequence[str]) -> Iterator[Row]:
+def _rows(cell: ScaledSplit, B: int, C: float, names: Sequence[str]) -> Iterator[Row]:
     """Methods on a cell; `excess` is the objective of a support of at most B features above the best one known."""
     found = []
     for name in names:
@@ -181,67 +181,67 @@ def _objective(data: Instance, ids: Integers, C: float) -> float:
 Made = tuple[Linear, dict[str, Any]]
 
 
-def _exact(cell: Cell, B: int, C: float) -> Made:
-    return _solved(cell, B, C, "branch", iteration_limit=NODES)
+def _exact(cell: ScaledSplit, B: int, C: float) -> Made:
+    return _solve_support(cell, B, C, "branch", iteration_limit=NODES)
 
 
-def _solved(cell: Cell, B: int, C: float, driver: str, **options: Any) -> Made:
+def _solve_support(cell: ScaledSplit, B: int, C: float, driver: str, **options: Any) -> Made:
     """The SVM on the best B features that a driver finds."""
     fit = driven(Problem(cell.data, loss=LOSS, bias=False, M=B, C=C), driver, **options)
     return fit.linear, fit.facts
 
 
-def _rounded(cell: Cell, B: int, C: float, rounding: str = "scores") -> Made:
+def _round_relaxation(cell: ScaledSplit, B: int, C: float, rounding: str = "scores") -> Made:
     """The SVM on B features of a relaxation: as published those of largest c_j (FGM-B, Tan 2010, section 3.2)."""
-    fitted, facts = _solved(cell, B, C, "kelley", gap=GAP, rounding=rounding)
+    fitted, facts = _solve_support(cell, B, C, "kelley", gap=GAP, rounding=rounding)
     return fitted, facts | {"proven": None}
 
 
-def _spliced(cell: Cell, B: int, C: float) -> Made:
-    return _rounded(cell, B, C, "best")
+def _spliced(cell: ScaledSplit, B: int, C: float) -> Made:
+    return _round_relaxation(cell, B, C, "best")
 
 
-def _whole(cell: Cell, B: int, C: float) -> Made:
+def _whole(cell: ScaledSplit, B: int, C: float) -> Made:
     """The relaxation's own predictor, on all the features that it uses."""
     data = cell.data
-    result = solved(Problem(data, loss=LOSS, bias=False, M=B, C=C), "kelley", gap=GAP)
-    return relaxed(data, result, C), {}
+    result = solve_by(Problem(data, loss=LOSS, bias=False, M=B, C=C), "kelley", gap=GAP)
+    return relaxed_predictor(data, result, C), {}
 
 
 @lru_cache(maxsize=len(GRID))
-def _eliminated(cell: Cell, C: float) -> dict[int, Integers]:
+def _eliminate(cell: ScaledSplit, C: float) -> dict[int, Integers]:
     """What SVM-RFE leaves for every B, by one elimination."""
     drop: Any = "tan" if cell.X.size <= TAN_ENTRIES else COARSE_DROP
     return eliminate(cell.data, cell.sizes, C, bias=False, drop=drop)
 
 
-def _elimination(cell: Cell, B: int, C: float) -> Made:
+def _elimination(cell: ScaledSplit, B: int, C: float) -> Made:
     data = cell.data
-    return plain_svm(data, _eliminated(cell, C)[B], C, False, LOSS), {}
+    return plain_svm(data, _eliminate(cell, C)[B], C, False, LOSS), {}
 
 
-def _lpsvm(cell: Cell, B: int, C: float) -> Made | None:
+def _lpsvm(cell: ScaledSplit, B: int, C: float) -> Made | None:
     if cell.X.shape[1] > 5000:
         return None  # a dense system of that order in every step
     return lpsvm(cell.data, C, bias=False), {}
 
 
-def _all(cell: Cell, B: int, C: float) -> Made:
+def _use_all(cell: ScaledSplit, B: int, C: float) -> Made:
     return plain_svm(cell.data, np.arange(cell.X.shape[1]), C, False, LOSS), {}
 
 
-def _ideal(cell: Cell, B: int, C: float) -> Made:
+def _ideal(cell: ScaledSplit, B: int, C: float) -> Made:
     return plain_svm(cell.data, np.arange(B), C, False, LOSS), {}
 
 
-METHODS: dict[str, Callable[[Cell, int, float], Made | None]] = {
+METHODS: dict[str, Callable[[ScaledSplit, int, float], Made | None]] = {
     "exact": _exact,
     "fgm": _whole,
-    "fgm-b": _rounded,
+    "fgm-b": _round_relaxation,
     "fgm-spliced": _spliced,
     "rfe": _elimination,
     "lpsvm": _lpsvm,
-    "all": _all,
+    "all": _use_all,
     "ideal": _ideal,
 }
 """The first M_MADE features of the made problem are the ideal ones."""

@@ -7,27 +7,27 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from mipfs.lab.experiments.document import Heading
-from mipfs.lab.experiments.study import Claim, Row
+from mipfs.lab.experiments.study import PaperClaim, Row
 from mipfs.lab.experiments.tables import (
     DASH,
     average,
-    averaged,
+    average_pairs,
     count,
     curves,
     difference,
-    grouped,
+    group_rows,
     mean,
     of,
     out_of,
     pairs,
     percent,
-    shown,
-    tabulated,
+    show_number,
+    tabulate,
     values,
     with_error,
 )
-from mipfs.lab.experiments.verdicts import above, below, judged, no_worse
-from mipfs.report.blocks import Block, Table
+from mipfs.lab.experiments.verdicts import above, below, judge_claim, no_worse
+from mipfs.report.blocks import ReportBlock, Table
 
 GOOD = 2e-4
 """Excess up to which a support counts as optimal: gaps of 1e-4 on both sides."""
@@ -70,16 +70,16 @@ CELL = ("data", "seed", "B")
 ENOUGH = 20
 
 
-def report(rows: Sequence[Row]) -> list[Block]:
+def report(rows: Sequence[Row]) -> list[ReportBlock]:
     """Noise, samples, splits."""
-    blocks: list[Block] = []
+    blocks: list[ReportBlock] = []
     for part, x, title, label in (
         ("noise", "noise", "Noise features (Figure 2)", "noise features"),
         ("samples", "n", "Training samples, 2000 features (Figure 3)", "training samples"),
     ):
         some = of(rows, part=part)
         if some:
-            blocks += [Heading(title), _made(some, x, label)]
+            blocks += [Heading(title), _chart_rows(some, x, label)]
             blocks.append(
                 curves(f"Accuracy against {label}", some, x, "accuracy", labels=(label, "test accuracy"), is_log=True)
             )
@@ -90,7 +90,7 @@ def report(rows: Sequence[Row]) -> list[Block]:
     return blocks
 
 
-def _made(rows: Sequence[Row], x: str, label: str) -> Block:
+def _chart_rows(rows: Sequence[Row], x: str, label: str) -> ReportBlock:
     columns = [
         count("draws"),
         ("accuracy in %", with_error),
@@ -99,21 +99,21 @@ def _made(rows: Sequence[Row], x: str, label: str) -> Block:
         ("proven", lambda some: out_of(some) if some[0]["method"] == "exact" else DASH),
         average("CPU s", "seconds", "{:.2f}"),
     ]
-    groups = sorted(grouped(rows, x, "method").items(), key=lambda item: item[0][0])
-    return tabulated(groups, [label, "method"], columns, left=2)
+    groups = sorted(group_rows(rows, x, "method").items(), key=lambda item: item[0][0])
+    return tabulate(groups, [label, "method"], columns, left=2)
 
 
-def _splits(rows: Sequence[Row]) -> Block:
+def _splits(rows: Sequence[Row]) -> ReportBlock:
     lines = []
-    for (data,), mine in grouped(rows, "data").items():
-        for number, ((B,), some) in enumerate(sorted(grouped(mine, "B").items())):
+    for (data,), mine in group_rows(rows, "data").items():
+        for number, ((B,), some) in enumerate(sorted(group_rows(mine, "B").items())):
             for method in METHODS:
                 these = of(some, method=method)
                 if these:
                     cells = [str(data), str(B), method, str(len(these)), with_error(these)]
-                    cells += [_printed(PAPER, data, method, number), shown(mean(these, "size"), "{:.1f}")]
-                    cells += [_their_size(data, method, number), shown(mean(these, "seconds"), "{:.2f}")]
-                    lines.append([*cells, _printed(PAPER_SECONDS, data, method, number)])
+                    cells += [_printed_figure(PAPER, data, method, number), show_number(mean(these, "size"), "{:.1f}")]
+                    cells += [_their_size(data, method, number), show_number(mean(these, "seconds"), "{:.2f}")]
+                    lines.append([*cells, _printed_figure(PAPER_SECONDS, data, method, number)])
     head = ["data", "B", "method", "splits", "accuracy in %", "paper", "features", "paper", "CPU s", "paper, s"]
     return Table(
         head,
@@ -123,7 +123,7 @@ def _splits(rows: Sequence[Row]) -> Block:
     )
 
 
-def _printed(figures: Mapping[str, Mapping[str, Sequence[str]]], data: str, method: str, number: int) -> str:
+def _printed_figure(figures: Mapping[str, Mapping[str, Sequence[str]]], data: str, method: str, number: int) -> str:
     """What the paper prints of a set, a method and the B of that number; a dash where it prints nothing."""
     found = figures.get(data, {}).get(method)
     return DASH if found is None else found[number]
@@ -137,9 +137,9 @@ def _their_size(data: str, method: str, number: int) -> str:
     return f"{p * (1.0 - left_out[number] / 100.0):.1f}"
 
 
-def _good(rows: Sequence[Row]) -> Block:
+def _good(rows: Sequence[Row]) -> ReportBlock:
     lines = []
-    for (data, B), some in sorted(grouped(rows, "data", "B").items()):
+    for (data, B), some in sorted(group_rows(rows, "data", "B").items()):
         exact = of(some, method="exact")
         cells = [str(data), str(B), out_of(exact), percent(mean(exact, "gap"), 1)]
         for method in ("fgm-b", "fgm-spliced", "rfe"):
@@ -158,7 +158,7 @@ def _good(rows: Sequence[Row]) -> Block:
     return Table(head, lines, title, left=2)
 
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
+def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     """What the paper says, judged."""
     made = of(rows, part="noise")
     splits = of(rows, part="splits")
@@ -170,11 +170,11 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     return found
 
 
-def _recovery(rows: Sequence[Row]) -> Claim:
+def _recovery(rows: Sequence[Row]) -> PaperClaim:
     """By seed, whether exactly the pair is selected: draws of one seed have the same pair at every level of noise."""
     much = [row for row in rows if row["noise"] > MUCH_NOISE]
     found, far = (
-        [mean(mine, "recovers") for mine in grouped(of(some, method=method), "seed").values()]
+        [mean(mine, "recovers") for mine in group_rows(of(some, method=method), "seed").values()]
         for some, method in ((rows, "fgm-b"), (much, "rfe"))
     )
     parts = [
@@ -194,27 +194,27 @@ def _recovery(rows: Sequence[Row]) -> Claim:
         "that FGM-B finds the pair"
     )
     said = "Only FGM-B finds the composite pair whatever the noise, RFE only with little of it (Tan 2010, Figure 2)"
-    return judged(said, parts, details)
+    return judge_claim(said, parts, details)
 
 
-def _against_rfe(rows: Sequence[Row]) -> Claim:
+def _against_rfe(rows: Sequence[Row]) -> PaperClaim:
     names = {
         "fgm-b": "FGM-B's accuracy is no worse than RFE's, by split, mean over B",
         "fgm": "that of the relaxation's own predictor, on more features",
     }
-    parts = [no_worse(words, averaged(rows, m, "rfe", "accuracy", CELL, CELL[:2])) for m, words in names.items()]
+    parts = [no_worse(words, average_pairs(rows, m, "rfe", "accuracy", CELL, CELL[:2])) for m, words in names.items()]
     said = "FGM and FGM-B are competitive with or better than RFE on small data sets (Tan 2010, Table 3)"
-    sets_ = len(grouped(rows, "data"))
-    return judged(said, parts, f"{len(grouped(rows, *CELL[:2]))} splits of {sets_} sets")
+    sets_ = len(group_rows(rows, "data"))
+    return judge_claim(said, parts, f"{len(group_rows(rows, *CELL[:2]))} splits of {sets_} sets")
 
 
-def _quality(rows: Sequence[Row]) -> Claim:
+def _quality(rows: Sequence[Row]) -> PaperClaim:
     """Split by split, over the values of B at which the optimum is proven."""
     proven = {tuple(row[k] for k in CELL) for row in rows if row["method"] == "exact" and row["proven"]}
     some, rest = ([row for row in rows if (tuple(row[k] for k in CELL) in proven) is known] for known in (True, False))
     mine, left_out = (of(part, method="fgm-b") for part in (some, rest))
     spliced = values(of(some, method="fgm-spliced"), "excess")
-    splits = [values(part, "excess") for part in grouped(mine, *CELL[:2]).values()]
+    splits = [values(part, "excess") for part in group_rows(mine, *CELL[:2]).values()]
     excess = values(mine, "excess")
     theirs = percent(float(np.mean(values(of(some, method="rfe"), "excess") or [np.nan])))
     gain = difference(pairs(some, "exact", "fgm-b", "accuracy", CELL))
@@ -231,7 +231,7 @@ def _quality(rows: Sequence[Row]) -> Claim:
         f"FGM-B is {percent(mean(left_out, 'excess'), 1)} above the best support known there; the largest excess is "
         f"{percent(max(excess, default=np.nan), 1)}, RFE's mean {theirs}, that of the rounding of this package "
         f"(fgm-spliced, not published) {percent(float(np.mean(spliced or [np.nan])))}; the optimum's accuracy less "
-        f"FGM-B's: {shown(100 * gain, '{:+.2f}')} points"
+        f"FGM-B's: {show_number(100 * gain, '{:+.2f}')} points"
     )
     said = "FGM-B's support is close to the best one, as that of a mild relaxation is (Tan 2010, section 2.1)"
-    return judged(said, parts, details)
+    return judge_claim(said, parts, details)

@@ -23,7 +23,7 @@ Matrix = Any
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class StudyFit:
     """A classifier on few columns.
 
     Attributes
@@ -38,7 +38,7 @@ class Fit:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def solved(problem: Problem, driver: str, *, cpu_limit: float = math.inf, **options: Any) -> Result:
+def solve_by(problem: Problem, driver: str, *, cpu_limit: float = math.inf, **options: Any) -> Result:
     """A driver's result, on one thread where the driver has more.
 
     Parameters
@@ -78,10 +78,10 @@ def facts_of(result: Result) -> dict[str, Any]:
 
 def ids_of(problem: Problem, driver: str, **options: Any) -> Integers:
     """The columns that a driver selects, ascending."""
-    return np.sort(problem.data.columns_of(solved(problem, driver, **options).selected))
+    return np.sort(problem.data.columns_of(solve_by(problem, driver, **options).selected))
 
 
-def relaxed(data: Instance, result: Result, C: float) -> Linear:
+def relaxed_predictor(data: Instance, result: Result, C: float) -> Linear:
     """The predictor of a relaxation, on all features that it uses."""
     if result.relaxed is None:
         raise NumericalError("the relaxation has no predictor")
@@ -98,27 +98,29 @@ def relaxed_gap(result: Result) -> float | None:
     return (upper - lower) / upper if upper > 0 else None
 
 
-def scaled(X: Array, train: Integers) -> Array:
+def scale_rows(X: Array, train: Integers) -> Array:
     """Rows with columns that have mean 0 and deviation 1 on the training rows."""
     scale = X[train].std(axis=0)
     return np.asarray((X - X[train].mean(axis=0)) / np.where(scale > 0, scale, 1.0))
 
 
-def driven(problem: Problem, driver: str, loss: str | None = None, **options: Any) -> Fit:
+def driven(problem: Problem, driver: str, loss: str | None = None, **options: Any) -> StudyFit:
     """The support that a driver leaves, and the SVM of the problem's loss on it (or of another one)."""
     began = cpu_clock()
-    result = solved(problem, driver, **options)
+    result = solve_by(problem, driver, **options)
     ids = np.sort(problem.data.columns_of(result.selected))
     spent = cpu_clock() - began
     fitted = plain_svm(problem.data, ids, problem.C, problem.bias, loss or problem.loss)
-    return Fit(fitted, spent, facts_of(result))
+    return StudyFit(fitted, spent, facts_of(result))
 
 
-def chosen(data: Instance, C: float, choose: Callable[[], Integers], *, bias: bool = True, loss: str = "hinge") -> Fit:
+def fit_chosen(
+    data: Instance, C: float, choose: Callable[[], Integers], *, bias: bool = True, loss: str = "hinge"
+) -> StudyFit:
     """The SVM on columns that a function chooses; its seconds are those of the choice and the SVM."""
     began = cpu_clock()
     fitted = plain_svm(data, np.sort(np.asarray(choose(), dtype=np.int64)), C, bias, loss)
-    return Fit(fitted, cpu_clock() - began)
+    return StudyFit(fitted, cpu_clock() - began)
 
 
 def scores(linear: Linear, X: Matrix) -> Array:

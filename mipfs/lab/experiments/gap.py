@@ -11,8 +11,8 @@ from mipfs.data.instance import Instance
 from mipfs.errors import MipfsError
 from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.document import Heading
-from mipfs.lab.experiments.fits import solved
-from mipfs.lab.experiments.study import Claim, Row, Study, Unit
+from mipfs.lab.experiments.fits import solve_by
+from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
 from mipfs.lab.experiments.tables import (
     DASH,
     WHISKERS,
@@ -20,18 +20,18 @@ from mipfs.lab.experiments.tables import (
     average,
     count,
     curves,
-    grouped,
+    group_rows,
     of,
     out_of,
     percent,
-    tabulated,
+    tabulate,
     values,
 )
-from mipfs.lab.experiments.verdicts import below, judged
+from mipfs.lab.experiments.verdicts import below, judge_claim
 from mipfs.lab.studies.ladder import compare
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
-from mipfs.report.blocks import Block
+from mipfs.report.blocks import ReportBlock
 
 SIZES, GRID = (1, 2, 3, 5, 8, 12), (0.01, 0.1, 1.0, 10.0)
 NODES = 5000
@@ -69,13 +69,13 @@ def measure(unit: Unit) -> list[Row]:
     """Every rung for every M."""
     data = sets.read(unit.params["data"])
     sizes = [M for M in SIZES if data.n_features > M]
-    return [row for M in sizes for row in _measured(data, M, unit.params["C"], unit.params["loss"])]
+    return [row for M in sizes for row in _measure_gaps(data, M, unit.params["C"], unit.params["loss"])]
 
 
-def _measured(data: Instance, M: int, C: float, loss: str) -> list[Row]:
+def _measure_gaps(data: Instance, M: int, C: float, loss: str) -> list[Row]:
     problem = Problem(data, loss=loss, bias=loss == "hinge", M=M, C=C)
     began = cpu_clock()
-    result = solved(problem, "branch", iteration_limit=NODES, gap=EXACT_GAP)
+    result = solve_by(problem, "branch", iteration_limit=NODES, gap=EXACT_GAP)
     best, bound = result.objective, max(result.bound, 0.0)
     proven = result.status.name == "OPTIMAL"
     shared: Row = {"n": data.n_samples, "p": data.n_features, "M": M, "proven": proven}
@@ -102,9 +102,9 @@ def _gap(best: float, bound: float) -> float:
     return max(0.0, (best - bound) / best) if best > 0 else 0.0
 
 
-def report(rows: Sequence[Row]) -> list[Block]:
+def report(rows: Sequence[Row]) -> list[ReportBlock]:
     """The gap of the Boolean relaxation by set, and of all rungs."""
-    blocks: list[Block] = []
+    blocks: list[ReportBlock] = []
     for loss, whose in (("squared-hinge", "FGM's problem"), ("hinge", "Aytug's problem")):
         some = of(rows, loss=loss)
         boolean = of(some, rung="boolean")
@@ -122,7 +122,7 @@ def gap_title(loss: str) -> str:
     return f"Gap of the Boolean relaxation, {loss}"
 
 
-def _rungs(rows: Sequence[Row]) -> Block:
+def _rungs(rows: Sequence[Row]) -> ReportBlock:
     groups = [((name,), mine) for name in (*RUNGS, "exact") if (mine := of(rows, rung=name))]
     columns = [
         count("cells"),
@@ -135,21 +135,21 @@ def _rungs(rows: Sequence[Row]) -> Block:
         average("mean CPU s", "seconds", "{:.2f}"),
     ]
     title = "Gap of the bounds to the optimum (unproven: at least), over all sets, M and C"
-    return tabulated(groups, ["rung"], columns, title)
+    return tabulate(groups, ["rung"], columns, title)
 
 
 def _of_gaps(of_all: Callable[[list[float]], Any]) -> Callable[[Sequence[Row]], str]:
     return lambda rows: percent(float(of_all(values(rows, "gap"))), 1)
 
 
-def _by_set(rows: Sequence[Row]) -> Block:
+def _by_set(rows: Sequence[Row]) -> ReportBlock:
     columns = [
         ("n × p", lambda some: f"{some[0]['n']} × {some[0]['p']}"),
         ("proven", lambda some: out_of(of(some, rung="exact"))),
         *across("C", GRID, _ends, "C = {:g}"),
     ]
     title = "Boolean relaxation: least and largest gap over M"
-    return tabulated(grouped(rows, "data").items(), ["data"], columns, title, left=2)
+    return tabulate(group_rows(rows, "data").items(), ["data"], columns, title, left=2)
 
 
 def _ends(rows: Sequence[Row]) -> str:
@@ -157,14 +157,14 @@ def _ends(rows: Sequence[Row]) -> str:
     return f"{percent(min(gaps), 1)} to {percent(max(gaps), 1)}" if gaps else DASH
 
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
+def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     """That the relaxation is mild, by set."""
     boolean = of(rows, rung="boolean")
     some = of(boolean, loss="squared-hinge")
-    if len(grouped(some, "data")) < ENOUGH:
+    if len(group_rows(some, "data")) < ENOUGH:
         return []
     gaps = values(some, "gap")
-    medians = [float(np.median(values(mine, "gap"))) for mine in grouped(some, "data").values()]
+    medians = [float(np.median(values(mine, "gap"))) for mine in group_rows(some, "data").values()]
     hinge = values(of(boolean, loss="hinge"), "gap")
     small = percent(float(np.mean([gap < 0.01 for gap in gaps])), 0)
     part = below("median gap of a set over M and C", medians, MILD, "{:.1%}")
@@ -176,7 +176,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
         "The convex relaxation of the 0-1 problem is mild (Tan 2010, section 2.1); its gap is very hard to measure "
         "(Tan 2014, Remark 1)"
     )
-    return [judged(said, [part], details, gap_title("squared-hinge"))]
+    return [judge_claim(said, [part], details, gap_title("squared-hinge"))]
 
 
 STUDY = Study(

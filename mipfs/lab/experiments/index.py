@@ -10,8 +10,8 @@ from mipfs.errors import UsageError
 from mipfs.lab import page
 from mipfs.lab.experiments import available, get_study
 from mipfs.lab.experiments.document import file_name, table
-from mipfs.lab.experiments.run import PAGE, ROWS, Found, stored
-from mipfs.lab.experiments.study import Claim
+from mipfs.lab.experiments.run import PAGE, ROWS, StudyResults, load_results
+from mipfs.lab.experiments.study import PaperClaim
 from mipfs.lab.experiments.verdicts import CONFIRMED, NOT_SHOWN, OPEN, REFINED, REFUTED, RULE
 from mipfs.plumbing import output_file
 from mipfs.report.blocks import Table
@@ -63,7 +63,7 @@ def write_index(folder: Path) -> Path:
     UsageError
         No study has rows there.
     """
-    found = [stored(get_study(name), folder / name) for name in available() if (folder / name / ROWS).is_file()]
+    found = [load_results(get_study(name), folder / name) for name in available() if (folder / name / ROWS).is_file()]
     found = [one for one in found if one.lines]
     if not found:
         raise UsageError(f"{folder} holds no study's rows; run `mipfs study NAME -o {folder}/NAME` first")
@@ -76,34 +76,34 @@ def write_index(folder: Path) -> Path:
     return target
 
 
-def index(found: list[Found]) -> str:
+def index(found: list[StudyResults]) -> str:
     """The page, Markdown: ten claims with their figures, the others by paper, and how much was measured."""
     every = [(claim, one) for one in found for claim in one.claims]
     top = [pair for pair in every if pair[0].figure]
-    papers: dict[str, list[tuple[Claim, Found]]] = {}
+    papers: dict[str, list[tuple[PaperClaim, StudyResults]]] = {}
     for claim, one in every:
         papers.setdefault(_paper(claim, one), []).append((claim, one))
     papers = dict(sorted(papers.items(), key=lambda item: item[0] == OURS))
     top.sort(key=lambda pair: list(papers).index(_paper(*pair)))
     parts = [HEAD.rstrip(), RULE, HONEST, _summary(papers)]
     if top:
-        parts += [f"## {_count(len(top))}, each with its figure", _pictured(top)]
+        parts += [f"## {_count(len(top))}, each with its figure", _picture_claims(top)]
     rest = {paper: [pair for pair in claims if not pair[0].figure] for paper, claims in papers.items()}
     number = len(top) + 1
     if any(rest.values()):
         parts.append("## The other claims" if top else "## Claims")
     for paper, claims in rest.items():
         if claims:
-            parts += [f"### {paper[0].upper()}{paper[1:]}", _listed(claims, number)]
+            parts += [f"### {paper[0].upper()}{paper[1:]}", _list_claims(claims, number)]
             number += len(claims)
-    return "\n\n".join([*parts, "## Studies", LEFT, _measured(found)]) + "\n"
+    return "\n\n".join([*parts, "## Studies", LEFT, _describe_measured(found)]) + "\n"
 
 
 def _count(number: int) -> str:
     return "Ten claims of the papers" if number == TOP else f"{number} claims"
 
 
-def _told(claim: Claim, one: Found, number: int) -> str:
+def _describe_claim(claim: PaperClaim, one: StudyResults, number: int) -> str:
     name = one.study.name
     measured = claim.measured if claim.figure else claim.brief or claim.measured
     return (
@@ -111,27 +111,27 @@ def _told(claim: Claim, one: Found, number: int) -> str:
     )
 
 
-def _pictured(claims: Sequence[tuple[Claim, Found]]) -> str:
+def _picture_claims(claims: Sequence[tuple[PaperClaim, StudyResults]]) -> str:
     """A numbered line for every claim, and its figure below it."""
     parts = []
     for number, (claim, one) in enumerate(claims, 1):
-        parts.append(_told(claim, one, number))
+        parts.append(_describe_claim(claim, one, number))
         parts.append(f"   ![{claim.figure}]({one.study.name}/{file_name(claim.figure)})")
     return "\n\n".join(parts)
 
 
-def _listed(claims: Sequence[tuple[Claim, Found]], first: int) -> str:
+def _list_claims(claims: Sequence[tuple[PaperClaim, StudyResults]], first: int) -> str:
     """A line for every claim, numbered through the papers: a table of cells this long is hard to read."""
-    return "\n".join(_told(claim, one, first + k) for k, (claim, one) in enumerate(claims))
+    return "\n".join(_describe_claim(claim, one, first + k) for k, (claim, one) in enumerate(claims))
 
 
-def _paper(claim: Claim, one: Found) -> str:
+def _paper(claim: PaperClaim, one: StudyResults) -> str:
     """The paper that a claim names first, else the beginning of its study's source."""
     named = re.search(SAID, claim.said)
     return re.split("[,;]", named[0] if named else one.study.source)[0]
 
 
-def _summary(papers: Mapping[str, Sequence[tuple[Claim, Found]]]) -> str:
+def _summary(papers: Mapping[str, Sequence[tuple[PaperClaim, StudyResults]]]) -> str:
     """Claims counted by paper and verdict."""
     lines = []
     for paper, claims in papers.items():
@@ -142,7 +142,7 @@ def _summary(papers: Mapping[str, Sequence[tuple[Claim, Found]]]) -> str:
     return table(Table(["paper", *VERDICTS, "claims"], lines, left=1))
 
 
-def _measured(found: Sequence[Found]) -> str:
+def _describe_measured(found: Sequence[StudyResults]) -> str:
     """Units and CPU seconds of every study, and what is left."""
     lines = []
     sums = [0.0, 0.0]

@@ -16,7 +16,7 @@ from mipfs.errors import MipfsError
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.structural_svm import structural_svm
 from mipfs.lab.experiments import sets
-from mipfs.lab.experiments.fits import relaxed, relaxed_gap, scores, solved
+from mipfs.lab.experiments.fits import relaxed_gap, relaxed_predictor, scores, solve_by
 from mipfs.lab.experiments.measures_report import claims, report
 from mipfs.lab.experiments.study import Row, Study, Unit
 from mipfs.measures import value
@@ -69,11 +69,11 @@ def measure(unit: Unit) -> list[Row]:
     """One class and measure, or the supports of one set at one C."""
     asked = unit.params
     if asked["part"] == "nested":
-        return _nested(sets.read(asked["data"]), asked["C"])
+        return _nest_supports(sets.read(asked["data"]), asked["C"])
     return _one_class(asked["class"], asked["measure"])
 
 
-def _nested(data: Instance, C: float) -> list[Row]:
+def _nest_supports(data: Instance, C: float) -> list[Row]:
     """Supports for ascending M, each against the one before."""
     rows: list[Row] = []
     for method in ("exact", "fgm"):
@@ -83,9 +83,9 @@ def _nested(data: Instance, C: float) -> list[Row]:
             if data.n_features <= M:
                 break
             if method == "exact":
-                result = solved(Problem(data, M=M, C=C), "branch", iteration_limit=NODES)
+                result = solve_by(Problem(data, M=M, C=C), "branch", iteration_limit=NODES)
             else:
-                result = solved(Problem(data, loss="squared-hinge", M=M, C=C), "kelley", gap=1e-3)
+                result = solve_by(Problem(data, loss="squared-hinge", M=M, C=C), "kelley", gap=1e-3)
             now = set(data.columns_of(result.selected).tolist())
             proven = result.status.name == "OPTIMAL"
             if before is not None and len(before) == M - 1:
@@ -96,7 +96,7 @@ def _nested(data: Instance, C: float) -> list[Row]:
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class OneClassTask:
     """One class against the rest."""
 
     data: Instance
@@ -113,7 +113,7 @@ class Task:
         k = 2 * int((self.y_test > 0).sum()) if name == "recall-at-k" else None
         return value(name, self.y_test, scores(linear, self.X_test), k=k)
 
-    def trained(self, linear: Linear, name: str) -> float:
+    def judge_training(self, linear: Linear, name: str) -> float:
         """The measure on the training part."""
         k = self.k if name == "recall-at-k" else None
         return value(name, self.data.y, linear.scores(self.data), k=k)
@@ -133,11 +133,11 @@ def _documents() -> tuple[Any, Any, Any, Any]:
     return sparse.csc_array(columns[:, often]), labels[train], sparse.csc_array(X[test][:, often]), labels[test]
 
 
-def task(number: int) -> Task:
+def task(number: int) -> OneClassTask:
     """One class against the rest, by its number."""
     X, labels, X_test, test_labels = _documents()
     signs = [np.where(part == number, 1.0, -1.0) for part in (labels, test_labels)]
-    return Task(Instance.from_arrays(X, signs[0]), X_test, signs[1])
+    return OneClassTask(Instance.from_arrays(X, signs[0]), X_test, signs[1])
 
 
 def _one_class(number: int, name: str) -> list[Row]:
@@ -150,26 +150,26 @@ def _one_class(number: int, name: str) -> list[Row]:
         fitted = structural_svm(part.data, name, C, tol=TOL, k=k)
         rows.append(_row("all", weight, None, part.judged(fitted, name), fitted, began))
         for M in SIZES:
-            rows += _selected(part, name, weight, M, k)
+            rows += _measure_selected(part, name, weight, M, k)
     return rows
 
 
-def _selected(part: Task, name: str, weight: float, M: int, k: int | None) -> list[Row]:
+def _measure_selected(part: OneClassTask, name: str, weight: float, M: int, k: int | None) -> list[Row]:
     """The M features for the measure, the relaxation's predictor, and the features that FGM chooses for accuracy."""
     data, C = part.data, 0.25 * weight * part.data.n_samples
     rows: list[Row] = []
     began = cpu_clock()
     problem = Problem(data, loss="structural", bias=False, M=min(M, data.n_features), C=C, measure=name, k=k)
-    result = solved(problem, "two_layer", gap=GAP, iteration_limit=STEPS)
+    result = solve_by(problem, "two_layer", gap=GAP, iteration_limit=STEPS)
     fitted = _on(data, data.columns_of(result.selected), name, C, k)
     rows.append({**_row("kept", weight, M, part.judged(fitted, name), fitted, began), "gap": result.gap})
     if result.relaxed is not None:
-        whole = relaxed(data, result, C)
+        whole = relaxed_predictor(data, result, C)
         row = _row("relaxed", weight, M, part.judged(whole, name), whole, began)
         rows.append({**row, "gap": relaxed_gap(result)})
     began = cpu_clock()
     try:
-        chosen = solved(Problem(data, loss="squared-hinge", bias=False, M=M, C=weight), "kelley", gap=GAP)
+        chosen = solve_by(Problem(data, loss="squared-hinge", bias=False, M=M, C=weight), "kelley", gap=GAP)
     except MipfsError:
         return rows
     fitted = _on(data, data.columns_of(chosen.selected), name, C, k)

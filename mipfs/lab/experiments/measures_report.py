@@ -8,23 +8,23 @@ from dataclasses import replace
 import numpy as np
 
 from mipfs.lab.experiments.document import Heading
-from mipfs.lab.experiments.study import Claim, Row
+from mipfs.lab.experiments.study import PaperClaim, Row
 from mipfs.lab.experiments.tables import (
     DASH,
     WHISKERS,
     across,
-    compared,
+    count_comparisons,
     curves,
-    grouped,
+    group_rows,
     mean,
     of,
     out_of,
     percent,
-    shown,
-    tabulated,
+    show_number,
+    tabulate,
 )
-from mipfs.lab.experiments.verdicts import OPEN, below, higher, judged, lower, occurs
-from mipfs.report.blocks import Block, Table
+from mipfs.lab.experiments.verdicts import OPEN, below, higher, judge_claim, lower, occurs
+from mipfs.report.blocks import ReportBlock, Table
 
 MEASURES = {"f1": "F1", "recall-at-k": "Rec@2P", "prbep": "PRBEP"}
 METHODS = ("all", "kept", "relaxed", "fgm")
@@ -46,9 +46,9 @@ AT_THE_END = (
 NESTED = "Share of the steps from M to M + 1 that keep all features"
 
 
-def report(rows: Sequence[Row]) -> list[Block]:
+def report(rows: Sequence[Row]) -> list[ReportBlock]:
     """Table 2, Figure 6, Figure 4."""
-    blocks: list[Block] = []
+    blocks: list[ReportBlock] = []
     news = of(rows, part="news")
     nested = of(rows, part="nested")
     if news:
@@ -62,7 +62,7 @@ def report(rows: Sequence[Row]) -> list[Block]:
                 drawn = [{**row, "M": M} for row in some for M in sizes if row["M"] in (None, M)]
                 blocks.append(curves(against_m(title), drawn, "M", "value", labels=labels, is_log=True))
     if nested:
-        blocks += [Heading("Are the supports nested? (Figure 4)"), _nested(nested), _steps(nested)]
+        blocks += [Heading("Are the supports nested? (Figure 4)"), _report_nested(nested), _steps(nested)]
     return blocks
 
 
@@ -71,7 +71,7 @@ def against_m(title: str) -> str:
     return f"{title} against M"
 
 
-def _steps(rows: Sequence[Row]) -> Block:
+def _steps(rows: Sequence[Row]) -> ReportBlock:
     names = {"exact": "proven optima", "fgm": "FGM"}
     drawn = [
         {"M": row["M"] - 1, "nested": float(row["nested"]), "method": names[row["method"]]}
@@ -88,9 +88,9 @@ def _steps(rows: Sequence[Row]) -> Block:
 def _at(rows: Sequence[Row], *, own: bool) -> list[Row]:
     """The rows at the C of the best macro average: of each method and M, or of SVM^perf."""
     chosen = []
-    for (measure,), some in grouped(rows, "measure").items():
+    for (measure,), some in group_rows(rows, "measure").items():
         reference = _best(of(some, method="all"))
-        for _, mine in grouped(some, "method", "M").items():
+        for _, mine in group_rows(some, "method", "M").items():
             weight = _best(mine) if own else reference
             chosen += of(mine, weight=weight)
         assert measure in MEASURES
@@ -98,25 +98,29 @@ def _at(rows: Sequence[Row], *, own: bool) -> list[Row]:
 
 
 def _best(rows: Sequence[Row]) -> float:
-    at = grouped(rows, "weight")
+    at = group_rows(rows, "weight")
     return float(max(at, key=lambda key: mean(at[key], "value"))[0])
 
 
-def _table(rows: Sequence[Row], *, own: bool) -> Block:
+def _table(rows: Sequence[Row], *, own: bool) -> ReportBlock:
     chosen = _at(rows, own=own)
     lines = []
     for measure, title in MEASURES.items():
         some = of(chosen, measure=measure)
         whole = {row["class"]: row["value"] for row in some if row["method"] == "all"}
-        for (method, M), mine in grouped(some, "method", "M").items():
+        for (method, M), mine in group_rows(some, "method", "M").items():
             cells = [title, str(method), DASH if M is None else str(M), str(len(mine))]
-            cells += [f"{mine[0]['weight']:g}", f"{100 * mean(mine, 'value'):.2f}", shown(mean(mine, "size"), "{:.0f}")]
+            cells += [
+                f"{mine[0]['weight']:g}",
+                f"{100 * mean(mine, 'value'):.2f}",
+                show_number(mean(mine, "size"), "{:.0f}"),
+            ]
             found = [(row["value"], whole[row["class"]]) for row in mine if row["class"] in whole]
-            less, more, _ = compared(found)
+            less, more, _ = count_comparisons(found)
             cells += [DASH if method == "all" else f"{more} / {less}"]
             paper = {"all": PAPER[measure][0], "relaxed": PAPER[measure][1], "fgm": PAPER[measure][2]}
             cells += [paper.get(method, DASH), percent(mean(mine, "gap"), 1)]
-            lines.append([*cells, shown(mean(mine, "seconds"), "{:.1f}")])
+            lines.append([*cells, show_number(mean(mine, "seconds"), "{:.1f}")])
     head = ["measure", "method", "M", "classes", "C", "macro average in %", "features"]
     head += ["better / worse than all", "paper", "gap", "CPU s"]
     title = (
@@ -125,23 +129,23 @@ def _table(rows: Sequence[Row], *, own: bool) -> Block:
     return Table(head, lines, title, left=3)
 
 
-def _weights(rows: Sequence[Row]) -> Block:
+def _weights(rows: Sequence[Row]) -> ReportBlock:
     weights = sorted({row["weight"] for row in rows})
     groups = [
         ((title, *key), mine)
         for measure, title in MEASURES.items()
-        for key, mine in grouped(of(rows, measure=measure), "method", "M").items()
+        for key, mine in group_rows(of(rows, measure=measure), "method", "M").items()
     ]
     columns = across("weight", weights, _with_gap, "C = {:g} n/4")
     title = "Every C: macro average in % (in parentheses the mean gap that was left)"
-    return tabulated(groups, ["measure", "method", "M"], columns, title, left=3)
+    return tabulate(groups, ["measure", "method", "M"], columns, title, left=3)
 
 
 def _with_gap(rows: Sequence[Row]) -> str:
     return f"{100 * mean(rows, 'value'):.1f} ({percent(mean(rows, 'gap'), 1)})"
 
 
-def _nested(rows: Sequence[Row]) -> Block:
+def _report_nested(rows: Sequence[Row]) -> ReportBlock:
     columns = [
         ("exact: nested", lambda some: out_of(of(some, method="exact"), "nested")),
         ("features kept", lambda some: percent(mean(of(some, method="exact"), "kept"), 0)),
@@ -150,24 +154,24 @@ def _nested(rows: Sequence[Row]) -> Block:
         ("features kept", lambda some: percent(mean(of(some, method="fgm"), "kept"), 0)),
     ]
     title = "Steps from M to M + 1 at which all features stay"
-    return tabulated(grouped(rows, "data", "C").items(), ["data", "C"], columns, title)
+    return tabulate(group_rows(rows, "data", "C").items(), ["data", "C"], columns, title)
 
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
+def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     """Table 2 and Figure 4, judged."""
     found = []
     news = of(rows, part="news")
     for measure in ("f1", "recall-at-k"):
         some = of(news, measure=measure)
-        if len(grouped(some, "class")) >= ENOUGH:
+        if len(group_rows(some, "class")) >= ENOUGH:
             found.append(_table_two(some, measure))
     nested = of(rows, part="nested")
-    if len(grouped(nested, "data")) >= 3:
+    if len(group_rows(nested, "data")) >= 3:
         found.append(_figure_four(nested))
     return found
 
 
-def _table_two(rows: Sequence[Row], measure: str) -> Claim:
+def _table_two(rows: Sequence[Row], measure: str) -> PaperClaim:
     """By class, of the best selection: at SVM^perf's best C, and each at its own."""
     parts, reached = [], []
     recall = measure == "recall-at-k"
@@ -175,7 +179,7 @@ def _table_two(rows: Sequence[Row], measure: str) -> Claim:
         chosen = _at(rows, own=own)
         whole = {row["class"]: row["value"] for row in chosen if row["method"] == "all"}
         best, mine = None, list[Row]()
-        for (method, _), some in grouped(chosen, "method", "M").items():
+        for (method, _), some in group_rows(chosen, "method", "M").items():
             if method in ("kept", "relaxed") and (best is None or mean(some, "value") > best):
                 best, mine = mean(some, "value"), some
         found = [(row["value"], whole[row["class"]]) for row in mine if row["class"] in whole]
@@ -199,8 +203,8 @@ def _table_two(rows: Sequence[Row], measure: str) -> Claim:
             "(Mao 2013, Table 2; more on Sector)"
         )
     if recall:
-        return judged(said, parts, "; ".join([*reached, _edges(rows)]))
-    claim = judged(said, parts, "; ".join(reached), against_m(MEASURES[measure]))
+        return judge_claim(said, parts, "; ".join([*reached, _edges(rows)]))
+    claim = judge_claim(said, parts, "; ".join(reached), against_m(MEASURES[measure]))
     return replace(claim, measured=f"{claim.measured}; {_edges(rows)}")  # the verdict is another one at a small C
 
 
@@ -211,7 +215,7 @@ def _edges(rows: Sequence[Row]) -> str:
     for weight in (weights[0], weights[-1]):
         some = of(rows, weight=weight)
         whole = mean(of(some, method="all"), "value")
-        at = grouped([row for row in some if row["method"] in ("kept", "relaxed")], "method", "M")
+        at = group_rows([row for row in some if row["method"] in ("kept", "relaxed")], "method", "M")
         best = max(mean(mine, "value") for mine in at.values())
         parts.append(
             f"at C = {weight:g} n/4 the best selection reaches {100 * best:.1f} and all features {100 * whole:.1f}"
@@ -224,14 +228,14 @@ def _ends_at_best(rows: Sequence[Row]) -> bool:
     return bool(_best(of(rows, method="all")) == max(row["weight"] for row in rows))
 
 
-def _figure_four(rows: Sequence[Row]) -> Claim:
+def _figure_four(rows: Sequence[Row]) -> PaperClaim:
     """By set: the share of the steps from M to M + 1 at which no feature is lost."""
     exact = [row for row in rows if row["method"] == "exact" and row["proven"]]
     fgm = of(rows, method="fgm")
     lost = [row for row in exact if not row["nested"]]
-    sets_ = len(grouped(exact, "data"))
-    said = f"steps between proven optima that lose a feature, on {len(grouped(lost, 'data'))} of {sets_} sets"
-    shares = [mean(some, "nested") for some in grouped(exact, "data").values()]
+    sets_ = len(group_rows(exact, "data"))
+    said = f"steps between proven optima that lose a feature, on {len(group_rows(lost, 'data'))} of {sets_} sets"
+    shares = [mean(some, "nested") for some in group_rows(exact, "data").values()]
     parts = [
         occurs(said, len(lost), len(exact)),
         below("share of a set's steps that keep all features", shares, OFTEN),
@@ -245,4 +249,4 @@ def _figure_four(rows: Sequence[Row]) -> Claim:
         "The best supports are not nested in M, so that elimination, which is monotonic, can miss them (Mao 2013, "
         "Figure 4; Tan 2014, section 1)"
     )
-    return judged(said, parts, details, NESTED)
+    return judge_claim(said, parts, details, NESTED)

@@ -15,33 +15,33 @@ from mipfs.data.instance import Row as Inequality
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.document import Heading
-from mipfs.lab.experiments.fits import error, f1, facts_of, ids_of, objective, solved
-from mipfs.lab.experiments.study import Claim, Row, Study, Unit
+from mipfs.lab.experiments.fits import error, f1, facts_of, ids_of, objective, solve_by
+from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
 from mipfs.lab.experiments.tables import (
     STANDING,
     across,
-    averaged,
+    average_pairs,
     curves,
     difference,
-    grouped,
+    group_rows,
     mean,
     of,
     out_of,
     pairs,
     percent,
-    shown,
+    show_number,
     standing,
-    tabulated,
+    tabulate,
     values,
     with_error,
 )
-from mipfs.lab.experiments.verdicts import judged, lower
+from mipfs.lab.experiments.verdicts import judge_claim, lower
 from mipfs.lab.studies.folds import Fold, fold
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
-from mipfs.report.blocks import Block, Table
+from mipfs.report.blocks import ReportBlock, Table
 from mipfs.selection.rows import Rows
 
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
@@ -129,11 +129,11 @@ Chosen = tuple[Integers, dict[str, Any]]
 
 def _exact(shop: Shop, budget: float) -> Chosen:
     problem = Problem(shop.data, C=C, rows=shop.row(budget), cardinality=False)
-    result = solved(problem, "branch", iteration_limit=NODES)
+    result = solve_by(problem, "branch", iteration_limit=NODES)
     return np.sort(shop.data.columns_of(result.selected)), facts_of(result)
 
 
-def _relaxed(shop: Shop, budget: float) -> Chosen:
+def _choose_relaxed(shop: Shop, budget: float) -> Chosen:
     problem = Problem(shop.data, loss="squared-hinge", C=C, rows=shop.row(budget), cardinality=False)
     return ids_of(problem, "kelley", gap=1e-3), {}
 
@@ -155,7 +155,7 @@ def _elimination(shop: Shop, budget: float) -> Chosen:
     return shop.affordable(shop.dropped, budget), {}
 
 
-def _counted(shop: Shop, budget: float) -> Chosen:
+def _choose_counted(shop: Shop, budget: float) -> Chosen:
     fitting = [ids for ids in shop.counted if shop.price[ids].sum() <= budget]
     return fitting[-1] if fitting else np.empty(0, dtype=np.int64), {}
 
@@ -166,10 +166,10 @@ def _cheapest(shop: Shop, budget: float) -> Chosen:
 
 CHOICES: dict[str, Callable[[Shop, float], Chosen]] = {
     "exact": _exact,
-    "fgm": _relaxed,
+    "fgm": _choose_relaxed,
     "greedy": _greedy,
     "elimination": _elimination,
-    "counted": _counted,
+    "counted": _choose_counted,
     "cheapest": _cheapest,
 }
 
@@ -182,13 +182,13 @@ def measure(unit: Unit) -> list[Row]:
     rows: list[Row] = []
     for share in SHARES:
         budget = max(math.floor(share * float(shop.price.sum())), float(shop.price.min()))
-        found = [_judged(part, shop, name, budget) for name in METHODS]
+        found = [_judge_method(part, shop, name, budget) for name in METHODS]
         exact = found[0]["objective"]
         rows += [{"share": share, **row, "excess": row["objective"] / exact - 1.0} for row in found]
     return rows
 
 
-def _judged(part: Fold, shop: Shop, name: str, budget: float) -> Row:
+def _judge_method(part: Fold, shop: Shop, name: str, budget: float) -> Row:
     """A method at a budget, on the test rows."""
     began = cpu_clock()
     ids, facts = CHOICES[name](shop, budget)
@@ -209,55 +209,55 @@ def _judged(part: Fold, shop: Shop, name: str, budget: float) -> Row:
     }
 
 
-def report(rows: Sequence[Row]) -> list[Block]:
+def report(rows: Sequence[Row]) -> list[ReportBlock]:
     """Error against the budget, set by set and over all, and how far the others' objectives are above."""
-    found: list[Block] = [Heading("Error against the price of the features"), _by_share(rows), _totals(rows)]
+    found: list[ReportBlock] = [Heading("Error against the price of the features"), _by_share(rows), _totals(rows)]
     labels = ("budget, share of the price of all features", "test error")
     found.append(curves("Test error against the budget", rows, "share", "error", labels=labels, is_log=True))
     found += [Heading("Set by set"), _by_set(rows)]
-    for (data,), some in grouped(rows, "data").items():
+    for (data,), some in group_rows(rows, "data").items():
         found.append(curves(f"{data}: test error", some, "share", "error", labels=labels, is_log=True, spread=False))
     return found
 
 
-def _by_share(rows: Sequence[Row]) -> Block:
-    groups = [((percent(share, 0),), some) for (share,), some in sorted(grouped(rows, "share").items())]
+def _by_share(rows: Sequence[Row]) -> ReportBlock:
+    groups = [((percent(share, 0),), some) for (share,), some in sorted(group_rows(rows, "share").items())]
     columns = [
         ("exact proven", lambda some: out_of(of(some, method="exact"))),
         *across("method", METHODS, lambda mine: f"{100 * mean(mine, 'error'):.2f} ({mean(mine, 'size'):.1f})"),
     ]
     title = "Mean test error in % over sets, draws and folds (in parentheses the number of features)"
-    return tabulated(groups, ["budget"], columns, title)
+    return tabulate(groups, ["budget"], columns, title)
 
 
 def by_set(rows: Sequence[Row], other: str) -> list[tuple[float, float]]:
     """The mean errors of the exact method and of another one on every set, over draws, folds and budgets."""
-    return averaged(rows, "exact", other, "error", CELL, ("data",))
+    return average_pairs(rows, "exact", other, "error", CELL, ("data",))
 
 
-def _totals(rows: Sequence[Row]) -> Block:
+def _totals(rows: Sequence[Row]) -> ReportBlock:
     lines = []
     for method in METHODS[1:]:
         mine = of(rows, method=method)
         cells = [method, percent(mean(mine, "excess"), 1), percent(max(values(mine, "excess")), 0)]
         cells.append(f"{sum(row['excess'] <= 2e-4 for row in mine)} of {len(mine)}")
-        lines.append([*cells, *standing(by_set(rows, method)), shown(mean(mine, "seconds"), "{:.2f}")])
+        lines.append([*cells, *standing(by_set(rows, method)), show_number(mean(mine, "seconds"), "{:.2f}")])
     head = ["method", "mean excess", "largest", "as good as exact", *STANDING, "CPU s"]
     return Table(head, lines, "Excess: the training objective above that of the exact choice")
 
 
-def _by_set(rows: Sequence[Row]) -> Block:
-    groups = [((data, percent(share, 0)), some) for (data, share), some in grouped(rows, "data", "share").items()]
+def _by_set(rows: Sequence[Row]) -> ReportBlock:
+    groups = [((data, percent(share, 0)), some) for (data, share), some in group_rows(rows, "data", "share").items()]
     columns = [
-        ("folds", lambda some: str(len(grouped(some, "draw", "fold")))),
+        ("folds", lambda some: str(len(group_rows(some, "draw", "fold")))),
         *across("method", METHODS, lambda mine: with_error(mine, "error", 1)),
     ]
-    return tabulated(groups, ["data", "budget"], columns, "Mean test error in % ± one standard error")
+    return tabulate(groups, ["data", "budget"], columns, "Mean test error in % ± one standard error")
 
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
+def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     """Whether an exact budget pays, and whether counting does as well."""
-    if len(grouped(rows, "data")) < ENOUGH:
+    if len(group_rows(rows, "data")) < ENOUGH:
         return []
     said = {
         "greedy": "Under a budget of prices the exact choice has smaller test errors than gain per price (ours)",
@@ -266,7 +266,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     return [_judgement(rows, method, words) for method, words in said.items()]
 
 
-def _judgement(rows: Sequence[Row], method: str, said: str) -> Claim:
+def _judgement(rows: Sequence[Row], method: str, said: str) -> PaperClaim:
     """By set: two draws of prices on one set are no independent observations."""
     exact = of(rows, method="exact")
     theirs = of(rows, method=method)
@@ -278,7 +278,7 @@ def _judgement(rows: Sequence[Row], method: str, said: str) -> Claim:
         f"{percent(mean(exact, 'proven'), 0)} of the exact choices are proven"
     )
     part = lower(f"mean test error of exact less that of {method}, by set, over budgets", by_set(rows, method))
-    return judged(said, [part], details)
+    return judge_claim(said, [part], details)
 
 
 STUDY = Study(

@@ -8,15 +8,15 @@ from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError
 from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.document import Heading
-from mipfs.lab.experiments.exactness import OUTER, SEED, chosen
-from mipfs.lab.experiments.fits import solved
-from mipfs.lab.experiments.study import Claim, Row, Study, Unit
-from mipfs.lab.experiments.tables import DASH, grouped, mean, of, shown, values
-from mipfs.lab.experiments.verdicts import below, judged
+from mipfs.lab.experiments.exactness import OUTER, SEED, choose_place
+from mipfs.lab.experiments.fits import solve_by
+from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
+from mipfs.lab.experiments.tables import DASH, group_rows, mean, of, show_number, values
+from mipfs.lab.experiments.verdicts import below, judge_claim
 from mipfs.lab.studies.folds import fold
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
-from mipfs.report.blocks import Block, Table
+from mipfs.report.blocks import ReportBlock, Table
 from mipfs.report.charts import Bar, Bars
 
 MINUTE, WALL, GAP = 60.0, 600.0, 1e-4
@@ -54,18 +54,18 @@ def measure(unit: Unit) -> list[Row]:
     rows: list[Row] = []
     known: dict[tuple[int, float], Row] = {}
     for way in METHODS:
-        place = FIXED if way == "fixed" else chosen(way, train)
+        place = FIXED if way == "fixed" else choose_place(way, train)
         if place is None or place[0] > train.n_features:
             continue
         if place not in known:
-            known[place] = _solved(train, *place)
+            known[place] = _solve_provable(train, *place)
         rows.append({"method": way, "p": train.n_features, "M": place[0], "C": place[1], **known[place]})
     return rows
 
 
-def _solved(train: Instance, M: int, C: float) -> Row:
+def _solve_provable(train: Instance, M: int, C: float) -> Row:
     began = cpu_clock()
-    result = solved(Problem(train, M=M, C=C), "branch", gap=GAP, time_limit=WALL, cpu_limit=MINUTE)
+    result = solve_by(Problem(train, M=M, C=C), "branch", gap=GAP, time_limit=WALL, cpu_limit=MINUTE)
     spent = cpu_clock() - began
     proven = result.status.name == "OPTIMAL" and spent <= MINUTE
     if result.status.name != "OPTIMAL" and spent < MINUTE:
@@ -73,23 +73,27 @@ def _solved(train: Instance, M: int, C: float) -> Row:
     return {"proven": proven, "gap": result.gap, "nodes": result.counters.get("nodes"), "seconds": spent}
 
 
-def report(rows: Sequence[Row]) -> list[Block]:
+def report(rows: Sequence[Row]) -> list[ReportBlock]:
     """Shares by set."""
     lines = []
-    for (data,), some in grouped(rows, "data").items():
+    for (data,), some in group_rows(rows, "data").items():
         cells = [str(data), str(some[0]["p"])]
         for way in METHODS:
             mine = of(some, method=way)
             sizes = sorted({row["M"] for row in mine})
-            cells += [_share(mine), ", ".join(map(str, sizes)), shown(max(values(mine, "gap"), default=None), "{:.1e}")]
-            cells.append(shown(max(values(mine, "seconds"), default=None), "{:.1f}"))
+            cells += [
+                _share(mine),
+                ", ".join(map(str, sizes)),
+                show_number(max(values(mine, "gap"), default=None), "{:.1e}"),
+            ]
+            cells.append(show_number(max(values(mine, "seconds"), default=None), "{:.1f}"))
         lines.append(cells)
     total = ["all", ""]
     for way in METHODS:
         total += [_share(of(rows, method=way)), "", "", ""]
     bars = [
         Bar(f"{data}, {some[0]['p']} features", mean(some, "proven"), _share(some))
-        for (data,), some in grouped(of(rows, method=CHOICES[0]), "data").items()
+        for (data,), some in group_rows(of(rows, method=CHOICES[0]), "data").items()
     ]
     head = ["data", "p"]
     for way in METHODS:
@@ -102,15 +106,15 @@ def _share(rows: Sequence[Row]) -> str:
     return f"{sum(row['proven'] for row in rows)} of {len(rows)}" if rows else DASH
 
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
+def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     """That the exact method is too slow where M is chosen by validation, on narrow sets and on wide ones."""
-    if len(grouped(rows, "data")) < ENOUGH:
+    if len(group_rows(rows, "data")) < ENOUGH:
         return []
     mine = of(rows, method="rfe")
     parts = []
     for narrow, words in ((False, f"more than {NARROW} features"), (True, "fewer")):
         some = [row for row in mine if (row["p"] <= NARROW) is narrow]
-        shares = [mean(part, "proven") for part in grouped(some, "data").values()]
+        shares = [mean(part, "proven") for part in group_rows(some, "data").values()]
         parts.append(below(f"share of a set's folds proven in a minute, {words}", shares, 0.5))
     fixed = of(rows, method="fixed")
     sizes = sorted(row["p"] for row in rows)
@@ -119,7 +123,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
         f"features; at M = {FIXED[0]}, C = {FIXED[1]:g} {_share(fixed)}"
     )
     said = "The exact problem is computationally expensive in general, relaxations are needed (Tan 2010, section 2)"
-    return [judged(said, parts, details, TITLE)]
+    return [judge_claim(said, parts, details, TITLE)]
 
 
 STUDY = Study("provable", "Provable where it matters", "ours", DESIGN, units, measure, report, claims)

@@ -9,14 +9,25 @@ import numpy as np
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.structural_svm import structural_svm
 from mipfs.lab.experiments.document import Heading
-from mipfs.lab.experiments.fits import relaxed, relaxed_gap, solved
-from mipfs.lab.experiments.measures import CLASSES, NEWS, STEPS, TOL, Task, task
-from mipfs.lab.experiments.study import Claim, Row, Study, Unit
-from mipfs.lab.experiments.tables import DASH, WHISKERS, across, averaged, curves, grouped, mean, of, percent, shown
-from mipfs.lab.experiments.verdicts import OPEN, Part, judged, no_worse, spread
+from mipfs.lab.experiments.fits import relaxed_gap, relaxed_predictor, solve_by
+from mipfs.lab.experiments.measures import CLASSES, NEWS, STEPS, TOL, OneClassTask, task
+from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
+from mipfs.lab.experiments.tables import (
+    DASH,
+    WHISKERS,
+    across,
+    average_pairs,
+    curves,
+    group_rows,
+    mean,
+    of,
+    percent,
+    show_number,
+)
+from mipfs.lab.experiments.verdicts import OPEN, ClaimPart, judge_claim, no_worse, spread
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
-from mipfs.report.blocks import Block, Table
+from mipfs.report.blocks import ReportBlock, Table
 
 SIZES = (50, 250, 1000)
 ORDER = (250, 50, 1000)
@@ -63,43 +74,45 @@ def measure(unit: Unit) -> list[Row]:
         if min(SIZES) == M:
             began = cpu_clock()
             fitted = structural_svm(part.data, NAME, _C(part, weight), tol=TOL, k=part.k)
-            rows.append({"kind": "all", "run": None, "weight": weight, "gap": None, **_judged(part, fitted, began)})
+            rows.append(
+                {"kind": "all", "run": None, "weight": weight, "gap": None, **_judge_linear(part, fitted, began)}
+            )
         for run in GAPS if M == TIGHT_SIZE else ("loose",):
-            rows += [{"run": run, "weight": weight, **row} for row in _selected(part, M, weight, run)]
+            rows += [{"run": run, "weight": weight, **row} for row in _measure_selected(part, M, weight, run)]
     return rows
 
 
-def _C(part: Task, weight: float) -> float:
+def _C(part: OneClassTask, weight: float) -> float:
     return 0.25 * weight * part.data.n_samples
 
 
-def _selected(part: Task, M: int, weight: float, run: str) -> list[Row]:
+def _measure_selected(part: OneClassTask, M: int, weight: float, run: str) -> list[Row]:
     """The relaxation's predictor, and the structural SVM on its M features."""
     data, C = part.data, _C(part, weight)
     began = cpu_clock()
     most = min(M, data.n_features)
     problem = Problem(data, loss="structural", bias=False, M=most, C=C, measure=NAME, k=part.k)
     steps = TIGHT_STEPS if run == "tight" else STEPS
-    result = solved(problem, "two_layer", gap=GAPS[run], iteration_limit=steps)
+    result = solve_by(problem, "two_layer", gap=GAPS[run], iteration_limit=steps)
     ids = np.sort(data.columns_of(result.selected))
     kept = structural_svm(data, NAME, C, ids, tol=TOL, k=part.k)
-    rows: list[Row] = [{"kind": "kept", "gap": result.gap, **_judged(part, kept, began)}]
+    rows: list[Row] = [{"kind": "kept", "gap": result.gap, **_judge_linear(part, kept, began)}]
     if result.relaxed is not None:
-        whole = _judged(part, relaxed(data, result, C), began)
+        whole = _judge_linear(part, relaxed_predictor(data, result, C), began)
         rows.append({"kind": "relaxed", "gap": relaxed_gap(result), **whole})
     return rows
 
 
-def _judged(part: Task, linear: Linear, began: float) -> Row:
+def _judge_linear(part: OneClassTask, linear: Linear, began: float) -> Row:
     return {
         "recall": part.judged(linear, NAME),
-        "training": part.trained(linear, NAME),
+        "training": part.judge_training(linear, NAME),
         "size": int(np.count_nonzero(linear.w)),
         "seconds": cpu_clock() - began,
     }
 
 
-def report(rows: Sequence[Row]) -> list[Block]:
+def report(rows: Sequence[Row]) -> list[ReportBlock]:
     """Recall over M and C, and what a smaller gap changes."""
     loose = [row for row in rows if row["run"] != "tight"]
     drawn = []
@@ -107,7 +120,7 @@ def report(rows: Sequence[Row]) -> list[Block]:
         for M in SIZES:
             drawn += [{"method": kind, "M": M, "less": 100 * (a - b)} for a, b in _less_all(loose, kind, M)]
     labels = ("M", "recall less that of all features, points")
-    found: list[Block] = [Heading("Recall over M and C"), _table(loose)]
+    found: list[ReportBlock] = [Heading("Recall over M and C"), _table(loose)]
     if (tight := _tight(rows)).rows:
         found += [Heading("A smaller gap"), tight]
     note = f"On the classes that were measured at each M, at the C that other classes choose. {WHISKERS}"
@@ -116,8 +129,8 @@ def report(rows: Sequence[Row]) -> list[Block]:
 
 def _less_all(rows: Sequence[Row], kind: str, M: int) -> list[tuple[float, float]]:
     """The recall of a predictor and that of all features, class by class, each at its chosen C."""
-    whole = chosen(rows, "all", None)
-    return [(row["recall"], whole[k]["recall"]) for k, row in chosen(rows, kind, M).items() if k in whole]
+    whole = choose_rows(rows, "all", None)
+    return [(row["recall"], whole[k]["recall"]) for k, row in choose_rows(rows, kind, M).items() if k in whole]
 
 
 def _of(rows: Sequence[Row], kind: str, M: int | None) -> list[Row]:
@@ -128,11 +141,11 @@ def weight_of(rows: Sequence[Row], kind: str, M: int | None, parity: int) -> flo
     """C of the best mean over the classes of the other parity; over all where there are none."""
     mine = _of(rows, kind, M)
     other = [row for row in mine if row["class"] % 2 != parity] or mine
-    at = grouped(other, "weight")
+    at = group_rows(other, "weight")
     return float(max(at, key=lambda key: mean(at[key], "recall"))[0])
 
 
-def chosen(rows: Sequence[Row], kind: str, M: int | None) -> dict[int, Row]:
+def choose_rows(rows: Sequence[Row], kind: str, M: int | None) -> dict[int, Row]:
     """The row of every class at the C that the other classes choose."""
     found = {}
     for row in _of(rows, kind, M):
@@ -141,16 +154,16 @@ def chosen(rows: Sequence[Row], kind: str, M: int | None) -> dict[int, Row]:
     return found
 
 
-def _table(rows: Sequence[Row]) -> Block:
+def _table(rows: Sequence[Row]) -> ReportBlock:
     lines = []
     by_weight = across("weight", WEIGHTS, _with_training, "C = {:g} n/4")
     for kind, M in [("all", None), *((kind, M) for kind in ("relaxed", "kept") for M in SIZES)]:
         mine = _of(rows, kind, M)
         if mine:
-            best = list(chosen(rows, kind, M).values())
+            best = list(choose_rows(rows, kind, M).values())
             cells = [kind, DASH if M is None else str(M), str(len(best)), f"{100 * mean(best, 'recall'):.1f}"]
             cells += [DASH if M is None else spread(_less_all(rows, kind, M))]
-            cells += [shown(mean(best, "size"), "{:.0f}"), percent(mean(best, "gap"))]
+            cells += [show_number(mean(best, "size"), "{:.0f}"), percent(mean(best, "gap"))]
             lines.append(cells + [cell(mine) for _, cell in by_weight])
     head = ["predictor", "M", "classes", "at the chosen C", "less all on the same classes", "features", "gap left"]
     head += [one for one, _ in by_weight]
@@ -163,26 +176,26 @@ def _with_training(rows: Sequence[Row]) -> str:
 
 def _tight(rows: Sequence[Row]) -> Table:
     lines = []
-    for (kind, weight), some in grouped(of(rows, M=TIGHT_SIZE), "kind", "weight").items():
+    for (kind, weight), some in group_rows(of(rows, M=TIGHT_SIZE), "kind", "weight").items():
         cells = [str(kind), f"{weight:g}"]
         for run in GAPS:
             mine = of(some, run=run)
-            cells += [percent(mean(mine, "gap")), shown(mean(mine, "size"), "{:.0f}")]
+            cells += [percent(mean(mine, "gap")), show_number(mean(mine, "size"), "{:.0f}")]
             cells.append(f"{100 * mean(mine, 'recall'):.1f}")
         lines.append(cells)
     head = ["predictor", "C in n/4", "gap", "features", "recall in %", "gap, tight", "features", "recall in %"]
     return Table(head, lines, f"M = {TIGHT_SIZE}")
 
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
+def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     """Which of the three causes it is, by class."""
     loose = [row for row in rows if row["run"] != "tight"]
-    whole = chosen(loose, "all", None) if rows else {}
+    whole = choose_rows(loose, "all", None) if rows else {}
     if len(whole) < ENOUGH:
         return []
-    parts, few, by = list[Part](), list[Part](), list[str]()
+    parts, few, by = list[ClaimPart](), list[ClaimPart](), list[str]()
     for M in ORDER:
-        mine = {k: row for k, row in chosen(loose, "relaxed", M).items() if k in whole}
+        mine = {k: row for k, row in choose_rows(loose, "relaxed", M).items() if k in whole}
         if mine:
             found = _less_all(loose, "relaxed", M)
             used = np.mean([row["size"] for row in mine.values()])
@@ -203,14 +216,14 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
         "A small number of features is enough for a comparable measure (Mao 2013, section 8.5), for recall among 2P "
         "documents as well: 91.21 against 93.08 on News20"
     )
-    return [judged(said, parts or few, details, TITLE)]
+    return [judge_claim(said, parts or few, details, TITLE)]
 
 
 def _of_gap(rows: Sequence[Row]) -> str:
     """What a tight run changes, mean over C: a pair for every class that has both."""
     some = [row for row in rows if row["kind"] == "relaxed" and row["M"] == TIGHT_SIZE]
     both = [{**row, "method": row["run"]} for row in some]
-    found = averaged(both, "tight", "loose", "recall", ("class", "weight"), ("class",))
+    found = average_pairs(both, "tight", "loose", "recall", ("class", "weight"), ("class",))
     gaps = [percent(mean(of(some, run=run), "gap")) for run in ("tight", "loose")]
     return f"a gap of {gaps[0]} in place of {gaps[1]} changes recall by {spread(found)} at M = {TIGHT_SIZE}"
 

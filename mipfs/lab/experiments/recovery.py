@@ -9,15 +9,15 @@ import numpy as np
 from mipfs.data.instance import Instance
 from mipfs.lab.baselines.rfe import eliminate
 from mipfs.lab.experiments.document import Heading
-from mipfs.lab.experiments.fits import solved
-from mipfs.lab.experiments.study import Claim, Row, Study, Unit
-from mipfs.lab.experiments.tables import across, averaged, curves, grouped, mean, of, percent, tabulated
-from mipfs.lab.experiments.verdicts import higher, judged
+from mipfs.lab.experiments.fits import solve_by
+from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
+from mipfs.lab.experiments.tables import across, average_pairs, curves, group_rows, mean, of, percent, tabulate
+from mipfs.lab.experiments.verdicts import higher, judge_claim
 from mipfs.plumbing.arrays import Integers
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
-from mipfs.report.blocks import Block
-from mipfs.report.charts import Grid
+from mipfs.report.blocks import ReportBlock
+from mipfs.report.charts import HeatMap
 
 P, M = 60, 6
 SAMPLES = (30, 45, 60, 90, 120, 180, 240, 360, 500)
@@ -45,7 +45,7 @@ def units() -> list[Unit]:
     ]
 
 
-def drawn(n: int, flips: float, seed: int) -> tuple[Instance, Integers]:
+def draw_planted(n: int, flips: float, seed: int) -> tuple[Instance, Integers]:
     """Data and the planted positions; smaller n are the first rows of larger ones."""
     random = np.random.default_rng([seed, 17])
     noise = random.standard_normal((SAMPLES[-1], P))
@@ -61,7 +61,7 @@ def drawn(n: int, flips: float, seed: int) -> tuple[Instance, Integers]:
 
 def measure(unit: Unit) -> list[Row]:
     """Every method at every C."""
-    data, planted = drawn(unit.params["n"], unit.params["flips"], unit.params["seed"])
+    data, planted = draw_planted(unit.params["n"], unit.params["flips"], unit.params["seed"])
     rows: list[Row] = []
     for C in GRID:
         for method in METHODS:
@@ -70,10 +70,10 @@ def measure(unit: Unit) -> list[Row]:
             if method == "rfe":
                 ids = eliminate(data, [M], C, drop=0)[M]
             elif method == "fgm":
-                result = solved(Problem(data, loss="squared-hinge", M=M, C=C), "kelley", gap=1e-3)
+                result = solve_by(Problem(data, loss="squared-hinge", M=M, C=C), "kelley", gap=1e-3)
                 ids = data.columns_of(result.selected)
             else:
-                result = solved(Problem(data, M=M, C=C), "branch", iteration_limit=NODES)
+                result = solve_by(Problem(data, M=M, C=C), "branch", iteration_limit=NODES)
                 ids = data.columns_of(result.selected)
                 facts = {"proven": result.status.name == "OPTIMAL"}
             hits = int(np.isin(planted, ids).sum())
@@ -82,9 +82,9 @@ def measure(unit: Unit) -> list[Row]:
     return rows
 
 
-def report(rows: Sequence[Row]) -> list[Block]:
+def report(rows: Sequence[Row]) -> list[ReportBlock]:
     """The picture, and the numbers."""
-    blocks: list[Block] = []
+    blocks: list[ReportBlock] = []
     for flips in NOISE:
         some = of(rows, flips=flips)
         if not some:
@@ -103,40 +103,40 @@ def report(rows: Sequence[Row]) -> list[Block]:
 
 def _best(rows: Sequence[Row], method: str, n: int) -> float:
     """The C at which a method recovers most often at an n."""
-    at = grouped([row for row in rows if row["method"] == method and row["n"] == n], "C")
+    at = group_rows([row for row in rows if row["method"] == method and row["n"] == n], "C")
     return float(max(at, key=lambda key: mean(at[key], "recovered"))[0])
 
 
-def _phases(rows: Sequence[Row], title: str) -> Block:
+def _phases(rows: Sequence[Row], title: str) -> ReportBlock:
     cells = [[_known(mean(of(rows, C=C, n=n), "recovered")) for n in SAMPLES] for C in reversed(GRID)]
     names = [f"C = {C:g}" for C in reversed(GRID)]
     note = "The darker, the larger the share of draws in which exactly the planted features are selected."
-    return Grid(title, names, [str(n) for n in SAMPLES], cells, x_label="n", words=("never", "some"), note=note)
+    return HeatMap(title, names, [str(n) for n in SAMPLES], cells, x_label="n", words=("never", "some"), note=note)
 
 
 def _known(value: float) -> float:
     return 0.0 if np.isnan(value) else value
 
 
-def _numbers(rows: Sequence[Row]) -> Block:
-    groups = sorted(grouped(rows, "method", "C").items(), key=lambda item: (METHODS.index(item[0][0]), item[0][1]))
+def _numbers(rows: Sequence[Row]) -> ReportBlock:
+    groups = sorted(group_rows(rows, "method", "C").items(), key=lambda item: (METHODS.index(item[0][0]), item[0][1]))
     columns = [
         *across("n", SAMPLES, lambda mine: percent(mean(mine, "recovered"), 0), "n = {}"),
         ("proven", lambda some: percent(mean(some, "proven"), 0)),
     ]
     title = "Share of draws in which exactly the planted features are selected"
-    return tabulated(groups, ["method", "C"], columns, title)
+    return tabulate(groups, ["method", "C"], columns, title)
 
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
+def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     """Whether exactness helps recovery: draw by draw, over n, C and noise, since smaller n are part of larger ones."""
-    if len(grouped(rows, "flips", "n", "seed")) < len(SAMPLES) * len(NOISE) * 3:
+    if len(group_rows(rows, "flips", "n", "seed")) < len(SAMPLES) * len(NOISE) * 3:
         return []
     key = ("flips", "n", "seed", "C")
     parts = []
     for other, name in (("fgm", "FGM"), ("rfe", "RFE")):
         words = f"share of the n, C and levels of noise at which exact finds them, less {name}'s, by draw"
-        parts.append(higher(words, averaged(rows, "exact", other, "recovered", key, ("seed",))))
+        parts.append(higher(words, average_pairs(rows, "exact", other, "recovered", key, ("seed",))))
     share = {m: percent(mean(of(rows, method=m), "recovered"), 0) for m in METHODS}
     best: dict[str, list[Row]] = {m: [] for m in METHODS}
     for flips in NOISE:
@@ -149,7 +149,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
         "(the exact objective has the hinge, FGM's the squared hinge)"
     )
     said = "The exact support recovers planted features from fewer samples than FGM's or RFE's (ours)"
-    return [judged(said, parts, details)]
+    return [judge_claim(said, parts, details)]
 
 
 STUDY = Study("recovery", "When are the planted features found?", "ours", DESIGN, units, measure, report, claims)

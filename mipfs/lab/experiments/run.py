@@ -16,16 +16,16 @@ from threadpoolctl import threadpool_limits
 
 from mipfs.errors import MipfsError, UsageError
 from mipfs.lab.experiments import sets
-from mipfs.lab.experiments.document import Heading, markdown, paged, pictures
-from mipfs.lab.experiments.store import PACKAGES, Store, as_csv
-from mipfs.lab.experiments.study import Claim, Row, Study, Unit
+from mipfs.lab.experiments.document import Heading, markdown, page_blocks, pictures
+from mipfs.lab.experiments.store import PACKAGES, StudyStore, as_csv
+from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
 from mipfs.lab.experiments.verdicts import SHORT
 from mipfs.plumbing import output_file
 from mipfs.plumbing.about import machine, versions
 from mipfs.plumbing.clock import cpu_clock
-from mipfs.plumbing.signals import heard, held
-from mipfs.report.blocks import Block, Line, Pairs, Reported, Table
-from mipfs.run.side_by_side import Died, outcomes
+from mipfs.plumbing.signals import heard, hold_signals
+from mipfs.report.blocks import NamedValues, ReportBlock, Reported, Sentence, Table
+from mipfs.run.side_by_side import LostFit, outcomes
 
 ROWS, TABLE, PAGE = "rows.jsonl", "rows.csv", "README.md"
 """The files of a study's folder, beside its pictures."""
@@ -37,7 +37,7 @@ PLAIN = ("part", "data")
 
 
 @dataclass(frozen=True, eq=False)
-class Found(Reported):
+class StudyResults(Reported):
     """What a study has found so far.
 
     Attributes
@@ -69,26 +69,26 @@ class Found(Reported):
         return [row for row in self.rows if "failed" not in row]
 
     @cached_property
-    def claims(self) -> list[Claim]:
+    def claims(self) -> list[PaperClaim]:
         """What the rows say of the paper's claims."""
         return list(self.study.claims(self.good)) if self.good else []
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[ReportBlock]:
         """The report."""
-        head: list[Block] = [Line(self.study.design), Pairs(self._facts())]
+        head: list[ReportBlock] = [Sentence(self.study.design), NamedValues(self._facts())]
         if not self.good:
-            return [*head, Line("Nothing was measured yet.")]
+            return [*head, Sentence("Nothing was measured yet.")]
         claims = [
             [claim.said, claim.verdict, "; ".join(filter(None, (claim.measured, claim.details)))]
             for claim in self.claims
         ]
         if claims:
-            head += [Heading("Claims"), Line(SHORT), Table(["claim", "verdict", "measured"], claims, left=3)]
+            head += [Heading("Claims"), Sentence(SHORT), Table(["claim", "verdict", "measured"], claims, left=3)]
         return [*head, *self.study.report(self.good)]
 
-    def shown(self) -> list[Block]:
+    def shown(self) -> list[ReportBlock]:
         """The report as a page shows it."""
-        return paged(self.blocks())
+        return page_blocks(self.blocks())
 
     def _facts(self) -> list[tuple[str, str]]:
         """What was run, and on what."""
@@ -152,7 +152,7 @@ class Found(Reported):
         blocks = self.blocks()
         text = f"# {self.study.title}\n\n" + markdown(blocks)
         files = {PAGE: text.encode(), TABLE: as_csv(self.rows).encode(), **pictures(blocks)}
-        with held(deliver=False):
+        with hold_signals(deliver=False):
             output_file.save([(folder / name, content) for name, content in files.items()])
 
 
@@ -173,7 +173,7 @@ def run(
     time_limit: float | None = None,
     tell: Callable[[int, int], None] | None = None,
     jobs: int | None = None,
-) -> Found:
+) -> StudyResults:
     """Measure the units of a study that its folder does not have yet.
 
     Parameters
@@ -192,7 +192,7 @@ def run(
         After Ctrl-C too, with the units that were reached.
     """
     check_folder(folder)
-    store = Store(folder / ROWS, study.name)
+    store = StudyStore(folder / ROWS, study.name)
     every = list(study.units())
     asked = [unit for unit in every if unit.quick or not quick]
     done = store.lines()
@@ -211,9 +211,9 @@ def run(
         return time_limit is None or time.monotonic() - began < time_limit
 
     try:
-        with heard(), closing(outcomes(_measured, study, left, jobs, more=has_time)) as found:
+        with heard(), closing(outcomes(_measure_unit, study, left, jobs, more=has_time)) as found:
             for number, (k, measured) in enumerate(found, 1):
-                if isinstance(measured, Died):
+                if isinstance(measured, LostFit):
                     raise measured
                 done[left[k].key] = store.add(left[k], *measured)
                 if tell is not None:
@@ -222,7 +222,7 @@ def run(
         interrupted = True
     lines = [done[unit.key] for unit in every if unit.key in done]
     reached = sum(unit.key in done for unit in asked)
-    return Found(study, lines, len(asked), reached, len(every), skipped, interrupted)
+    return StudyResults(study, lines, len(asked), reached, len(every), skipped, interrupted)
 
 
 def _lacking(unit: Unit) -> str:
@@ -246,7 +246,7 @@ def check_folder(folder: Path) -> None:
             raise UsageError(f"{folder} holds a {name} that is none of a study; give the study a folder of its own")
 
 
-def _measured(study: Study, unit: Unit) -> tuple[Sequence[Row], float]:
+def _measure_unit(study: Study, unit: Unit) -> tuple[Sequence[Row], float]:
     """The rows of a unit and its CPU seconds; what the package refuses is a row that says so."""
     began = cpu_clock()
     with threadpool_limits(1), warnings.catch_warnings():
@@ -258,9 +258,9 @@ def _measured(study: Study, unit: Unit) -> tuple[Sequence[Row], float]:
     return rows, cpu_clock() - began
 
 
-def stored(study: Study, folder: Path) -> Found:
+def load_results(study: Study, folder: Path) -> StudyResults:
     """What a folder holds of a study, nothing measured."""
-    done = Store(folder / ROWS, study.name).lines()
+    done = StudyStore(folder / ROWS, study.name).lines()
     every = list(study.units())
     lines = [done[unit.key] for unit in every if unit.key in done]
-    return Found(study, lines, len(every), len(lines), len(every), {})
+    return StudyResults(study, lines, len(every), len(lines), len(every), {})

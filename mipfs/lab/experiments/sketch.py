@@ -98,13 +98,13 @@ def _folds(X: Any, y: Any, r: int, facts: Row, C: float = C, salt: str = "") -> 
     rows: list[Row] = []
     for number, (train, test) in enumerate(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(X, y)):
         for supervised in (False, True):
-            cell = Cell(X[train], y[train], X[test], y[test], r, supervised, number, C, salt)
+            cell = SketchedFold(X[train], y[train], X[test], y[test], r, supervised, number, C, salt)
             rows += [{**facts, **row} for row in cell.rows()]
     return rows
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
+class SketchedFold:
     """One fold, chosen from one way."""
 
     X: Any
@@ -134,7 +134,7 @@ class Cell:
                 began = cpu_clock()
                 seed = zlib.crc32(f"{name} {self.number} {draw}{self.salt}".encode()) % 10_000
                 try:
-                    ids = CHOICES.get(name, _sketched(name))(used, self.r, self.C, seed)
+                    ids = CHOICES.get(name, _sketch_chooser(name))(used, self.r, self.C, seed)
                     fitted = plain_svm(used, np.sort(np.unique(ids)), self.C, True, "hinge")
                 except MipfsError:
                     continue
@@ -148,7 +148,7 @@ class Cell:
 Chooser = Callable[[Instance, int, float, int], Integers]
 
 
-def _sketched(name: str) -> Chooser:
+def _sketch_chooser(name: str) -> Chooser:
     def choice(data: Instance, r: int, C: float, seed: int) -> Integers:
         if name == "leverage-1":
             found = select(data, "leverage", r, rank=1, seed=seed, check=False)
@@ -164,15 +164,15 @@ def _sketched(name: str) -> Chooser:
 def _elimination(data: Instance, r: int, C: float, seed: int) -> Integers:
     """What SVM-RFE leaves, the largest weight first."""
     ids = eliminate(data, [r], C)[r]
-    return _ranked(ids, plain_svm(data, ids, C, True, "hinge").w)
+    return _rank_columns(ids, plain_svm(data, ids, C, True, "hinge").w)
 
 
 def _linear_program(data: Instance, r: int, C: float, seed: int) -> Integers:
     found = lpsvm(data, C)
-    return _ranked(found.ids, found.w)
+    return _rank_columns(found.ids, found.w)
 
 
-def _ranked(ids: Integers, w: Any) -> Integers:
+def _rank_columns(ids: Integers, w: Any) -> Integers:
     return ids[np.argsort(-np.abs(w), kind="stable")]
 
 

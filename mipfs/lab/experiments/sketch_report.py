@@ -8,20 +8,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from mipfs.lab.experiments.document import Heading
-from mipfs.lab.experiments.study import Claim, Row
+from mipfs.lab.experiments.study import PaperClaim, Row
 from mipfs.lab.experiments.tables import (
     DASH,
     across,
-    grouped,
+    group_rows,
     mean,
     of,
     percent,
-    shown,
-    tabulated,
+    show_number,
+    tabulate,
     with_error,
 )
-from mipfs.lab.experiments.verdicts import judged, lower, no_worse
-from mipfs.report.blocks import Block, Table
+from mipfs.lab.experiments.verdicts import judge_claim, lower, no_worse
+from mipfs.report.blocks import ReportBlock, Table
 from mipfs.report.charts import Bar, Bars
 
 METHODS = ("bss", "leverage", "leverage-1", "approx-bss", "rrqr", "uniform", "rfe", "lpsvm", "full")
@@ -52,9 +52,9 @@ PAPER = {
 ENOUGH = 3
 
 
-def report(rows: Sequence[Row]) -> list[Block]:
+def report(rows: Sequence[Row]) -> list[ReportBlock]:
     """Table 1, and the errors on pairs of text classes."""
-    blocks: list[Block] = []
+    blocks: list[ReportBlock] = []
     made = of(rows, part="made")
     text = of(rows, part="text")
     if made:
@@ -66,11 +66,11 @@ def report(rows: Sequence[Row]) -> list[Block]:
     return blocks
 
 
-def _most(rows: Sequence[Row]) -> Block:
+def _most(rows: Sequence[Row]) -> ReportBlock:
     lines = []
     for method in METHODS[:-1]:
         for supervised, way in WAYS:
-            for (M,), some in sorted(grouped(rows, "M").items()):
+            for (M,), some in sorted(group_rows(rows, "M").items()):
                 mine = [row for row in some if row["method"] == method and row["supervised"] is supervised]
                 if not mine:
                     continue
@@ -84,27 +84,27 @@ def _most(rows: Sequence[Row]) -> Block:
     return Table(head, lines, title, left=5)
 
 
-def _errors(rows: Sequence[Row], by: str, said: str) -> Block:
+def _errors(rows: Sequence[Row], by: str, said: str) -> ReportBlock:
     lines = []
-    for (value,), some in sorted(grouped(rows, by).items()):
+    for (value,), some in sorted(group_rows(rows, by).items()):
         for method in METHODS:
             cells = [str(value), method]
             for supervised, _ in WAYS:
                 mine = of(some, method=method, supervised=supervised)
-                per_set = [{"error": mean(part, "error")} for part in grouped(mine, "seed").values()]
-                cells += [with_error(per_set, "error"), shown(mean(mine, "size"), "{:.0f}")]
+                per_set = [{"error": mean(part, "error")} for part in group_rows(mine, "seed").values()]
+                cells += [with_error(per_set, "error"), show_number(mean(mine, "size"), "{:.0f}")]
             lines.append(cells)
     head = [said, "method", "supervised", "columns", "unsupervised", "columns"]
     return Table(head, lines, "Out-of-sample error in %, mean over the data sets ± one standard error", left=2)
 
 
-def _pairs(rows: Sequence[Row], r: int) -> Block:
-    groups = grouped(of(rows, r=r, supervised=True), "seed", "pair").items()
+def _pairs(rows: Sequence[Row], r: int) -> ReportBlock:
+    groups = group_rows(of(rows, r=r, supervised=True), "seed", "pair").items()
     columns = across("method", METHODS, lambda mine: percent(mean(mine, "error"), 1))
-    return tabulated(groups, ["pair", "classes"], columns, f"Supervised, r = {r}: error of each pair", left=2)
+    return tabulate(groups, ["pair", "classes"], columns, f"Supervised, r = {r}: error of each pair", left=2)
 
 
-def _picture(rows: Sequence[Row], r: int) -> Block:
+def _picture(rows: Sequence[Row], r: int) -> ReportBlock:
     bars = []
     for method in METHODS:
         mine = [row for row in rows if row["method"] == method and row["supervised"] and row["r"] == r]
@@ -123,21 +123,21 @@ def bars_title(r: int) -> str:
 def _against(rows: Sequence[Row], one: str, other: str) -> list[tuple[float, float]]:
     """The mean errors of two methods (supervised, over r) on every pair of classes."""
     found = []
-    for _, some in grouped([row for row in rows if row["supervised"]], "seed").items():
+    for _, some in group_rows([row for row in rows if row["supervised"]], "seed").items():
         both = [mean(of(some, method=method), "error") for method in (one, other)]
         if not np.isnan(both).any():
             found.append((both[0], both[1]))
     return found
 
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
+def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     """What the paper says, judged."""
     text = of(rows, part="text")
     made = of(rows, part="made")
     found = []
-    if len(grouped(made, "M", "seed")) >= ENOUGH:
+    if len(group_rows(made, "M", "seed")) >= ENOUGH:
         found.append(_table_one(made))
-    if len(grouped(text, "seed")) >= ENOUGH:
+    if len(group_rows(text, "seed")) >= ENOUGH:
         found.append(_comparable(text))
     return found
 
@@ -147,11 +147,11 @@ def _relevant(rows: Sequence[Row], method: str) -> dict[int, float]:
     mine = [row for row in rows if row["method"] == method and row["supervised"]]
     return {
         seed: float(np.mean([np.mean([j < row["M"] for j in row["first"]]) for row in some]))
-        for (seed,), some in grouped(mine, "seed").items()
+        for (seed,), some in group_rows(mine, "seed").items()
     }
 
 
-def _table_one(rows: Sequence[Row]) -> Claim:
+def _table_one(rows: Sequence[Row]) -> PaperClaim:
     """By seed of the made data, against RFE, which the paper's table has at the top."""
     share = {m: _relevant(rows, m) for m in ("bss", "leverage", "leverage-1", "rfe", "lpsvm", "rrqr")}
     parts = []
@@ -164,10 +164,10 @@ def _table_one(rows: Sequence[Row]) -> Claim:
     )
     shares = ", ".join(f"{m} {percent(float(np.mean(list(v.values()))), 0)}" for m, v in share.items())
     said = "Supervised BSS and leverage scores find the relevant features as well as any other (Paul 2016, Table 1)"
-    return judged(said, parts, f"{shares} of the first five are relevant; mean error {errors}")
+    return judge_claim(said, parts, f"{shares} of the first five are relevant; mean error {errors}")
 
 
-def _comparable(rows: Sequence[Row]) -> Claim:
+def _comparable(rows: Sequence[Row]) -> PaperClaim:
     """By pair of classes."""
     words = "error of BSS, no worse than RFE's, by pair of classes, mean over r"
     parts = [no_worse(words, _against(rows, "bss", "rfe"), less_is_better=True)]
@@ -182,5 +182,5 @@ def _comparable(rows: Sequence[Row]) -> Claim:
         f"{method} {mean([row for row in rows if row['method'] == method and row['supervised']], 'size'):.0f}"
         for method in ("bss", "rfe", "rrqr", "lpsvm")
     )
-    details = f"{len(grouped(rows, 'seed'))} pairs of classes; columns that are chosen on average: {columns}"
-    return judged(said, parts, details, bars_title(widest))
+    details = f"{len(group_rows(rows, 'seed'))} pairs of classes; columns that are chosen on average: {columns}"
+    return judge_claim(said, parts, details, bars_title(widest))

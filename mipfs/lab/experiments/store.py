@@ -25,7 +25,7 @@ DIGITS = 10
 Line = dict[str, Any]
 
 
-class Store:
+class StudyStore:
     """What was measured of a study; the last line of a unit counts.
 
     Parameters
@@ -50,7 +50,7 @@ class Store:
             return found
         for number, text in enumerate(self.path.read_bytes().split(b"\n"), 1):
             try:
-                line = strict_json.parsed(text.decode("utf-8"))
+                line = strict_json.parse_json(text.decode("utf-8"))
             except ValueError:
                 continue  # torn by a kill
             try:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mipfs.report.blocks import Block
+from mipfs.report.blocks import ReportBlock
 
 Row = dict[str, Any]
 """Numbers and words by name: a line of the CSV."""
@@ -36,7 +36,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Claim:
+class PaperClaim:
     """Something that a paper says, and what was measured of it.
 
     Attributes
@@ -60,7 +60,7 @@ class Claim:
     brief: str = ""
 
 
-def no_claims(_: Sequence[Row]) -> list[Claim]:
+def no_claims(_: Sequence[Row]) -> list[PaperClaim]:
     """Of a study that judges no paper."""
     return []
 
@@ -87,5 +87,5 @@ class Study:
     design: str
     units: Callable[[], Sequence[Unit]]
     measure: Callable[[Unit], Sequence[Row]]
-    report: Callable[[Sequence[Row]], Sequence[Block]]
-    claims: Callable[[Sequence[Row]], Sequence[Claim]] = field(default=no_claims)
+    report: Callable[[Sequence[Row]], Sequence[ReportBlock]]
+    claims: Callable[[Sequence[Row]], Sequence[PaperClaim]] = field(default=no_claims)

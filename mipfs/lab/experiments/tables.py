@@ -11,7 +11,7 @@ from scipy import stats
 
 from mipfs.lab.experiments.study import Row
 from mipfs.report.blocks import Table
-from mipfs.report.charts import FAMILY, Curve, Lines
+from mipfs.report.charts import FAMILY, Curve, LineChart
 
 DASH = "–"
 WHISKERS = "Whiskers: one standard error of the mean on either side."
@@ -21,7 +21,7 @@ COVERED = 0.95
 """Coverage of the intervals in brackets."""
 
 
-def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
+def group_rows(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
     """Rows by their values of some columns, in the order in which these come."""
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
@@ -51,7 +51,7 @@ def of(rows: Iterable[Row], **values: Any) -> list[Row]:
     return [row for row in rows if all(row.get(name) == value for name, value in values.items())]
 
 
-def shown(value: float | None, form: str = "{:.3f}") -> str:
+def show_number(value: float | None, form: str = "{:.3f}") -> str:
     """A number in a form, a dash for none."""
     return DASH if value is None or not math.isfinite(value) else form.format(value)
 
@@ -65,7 +65,7 @@ def with_error(rows: Sequence[Row], name: str = "accuracy", digits: int = 2) -> 
     """The mean of a share in percent with its standard error, a dash for no rows."""
     if not rows:
         return DASH
-    return f"{100 * mean(rows, name):.{digits}f} ± {shown(100 * standard_error(rows, name), f'{{:.{digits}f}}')}"
+    return f"{100 * mean(rows, name):.{digits}f} ± {show_number(100 * standard_error(rows, name), f'{{:.{digits}f}}')}"
 
 
 def out_of(rows: Sequence[Row], name: str = "proven") -> str:
@@ -79,7 +79,7 @@ Column = tuple[str, Callable[[Sequence[Row]], str]]
 
 def average(head: str, name: str, form: str = "{:.3f}") -> Column:
     """The mean of a number."""
-    return head, lambda rows: shown(mean(rows, name), form)
+    return head, lambda rows: show_number(mean(rows, name), form)
 
 
 def count(head: str) -> Column:
@@ -96,7 +96,7 @@ def across(name: str, values: Iterable[Any], cell: Callable[[Sequence[Row]], str
     return [(head.format(value), at(value)) for value in values]
 
 
-def tabulated(
+def tabulate(
     groups: Iterable[tuple[tuple[Any, ...], Sequence[Row]]],
     keys: Sequence[str],
     columns: Sequence[Column],
@@ -104,11 +104,11 @@ def tabulated(
     left: int = 1,
 ) -> Table:
     """A line for every group of rows: its key, and what the columns say of it."""
-    lines = [[*map(_named, key), *(cell(rows) for _, cell in columns)] for key, rows in groups]
+    lines = [[*map(_name_key, key), *(cell(rows) for _, cell in columns)] for key, rows in groups]
     return Table([*keys, *(head for head, _ in columns)], lines, title, left)
 
 
-def _named(key: Any) -> str:
+def _name_key(key: Any) -> str:
     return DASH if key is None else f"{key:g}" if isinstance(key, float) else str(key)
 
 
@@ -122,11 +122,11 @@ def pairs(rows: Sequence[Row], one: str, other: str, name: str, key: Sequence[st
     return [(value, theirs[cell]) for cell, value in mine.items() if cell in theirs]
 
 
-def averaged(
+def average_pairs(
     rows: Sequence[Row], one: str, other: str, name: str, key: Sequence[str], by: Sequence[str]
 ) -> list[tuple[float, float]]:
     """`pairs`, averaged over the cells of each draw (the columns `by`), which are no independent observations."""
-    found = [pairs(some, one, other, name, key) for some in grouped(rows, *by).values()]
+    found = [pairs(some, one, other, name, key) for some in group_rows(rows, *by).values()]
     return [(float(np.mean([a for a, _ in both])), float(np.mean([b for _, b in both]))) for both in found if both]
 
 
@@ -155,7 +155,7 @@ def interval(found: Sequence[tuple[float, float]], scale: tuple[float, str] = PO
     return f"{text} [{factor * low:+.2f}, {factor * high:+.2f}]" if math.isfinite(low) else text
 
 
-def compared(found: Sequence[tuple[float, float]], tolerance: float = 1e-12) -> tuple[int, int, int]:
+def count_comparisons(found: Sequence[tuple[float, float]], tolerance: float = 1e-12) -> tuple[int, int, int]:
     """How often the first is less, the second is less, and they are equal."""
     less = sum(a < b - tolerance for a, b in found)
     more = sum(b < a - tolerance for a, b in found)
@@ -176,8 +176,8 @@ STANDING = ("exact's error less its, points", "sets: exact better / worse / equa
 
 def standing(found: Sequence[tuple[float, float]]) -> list[str]:
     """What `STANDING` heads, of the errors of the exact method and of another one on every set."""
-    less, more, equal = compared(found)
-    ahead = shown(100 * difference(found), "{:+.2f}")
+    less, more, equal = count_comparisons(found)
+    ahead = show_number(100 * difference(found), "{:+.2f}")
     return [ahead, f"{less} / {more} / {equal}", f"{sign_test(less, more):.2g}"]
 
 
@@ -192,14 +192,14 @@ def curves(
     spread: bool = True,
     of: Callable[[Sequence[Row], str], float] = mean,
     **look: Any,
-) -> Lines:
+) -> LineChart:
     """A curve for every value of `by`: the mean of `y`, with one standard error, against `x`."""
     if spread:
         look.setdefault("note", WHISKERS)
     ticks = sorted({row[x] for row in rows if row.get(x) is not None})
     drawn = []
-    for number, ((name,), mine) in enumerate(grouped(rows, by).items()):
-        at = grouped(mine, x)
+    for number, ((name,), mine) in enumerate(group_rows(rows, by).items()):
+        at = group_rows(mine, x)
         points = [of(at.get((tick,), []), y) for tick in ticks]
         errors = [standard_error(at.get((tick,), []), y) for tick in ticks]
         drawn.append(
@@ -210,4 +210,4 @@ def curves(
                 [None if math.isnan(v) else v for v in errors] if spread else None,
             )
         )
-    return Lines(title, ticks, drawn, x_label=labels[0], y_label=labels[1], **look)
+    return LineChart(title, ticks, drawn, x_label=labels[0], y_label=labels[1], **look)

@@ -21,7 +21,7 @@ from mipfs.lab.baselines.l1_svm import l1_svm_of_size
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.experiments import sets
-from mipfs.lab.experiments.fits import error, relaxed, scaled, solved
+from mipfs.lab.experiments.fits import error, relaxed_predictor, scale_rows, solve_by
 from mipfs.lab.experiments.study import Row, Study, Unit
 from mipfs.lab.experiments.tan2014_report import INFORMATIVE_GROUPS, claims, report
 from mipfs.plumbing.arrays import Array
@@ -102,7 +102,7 @@ def measure(unit: Unit) -> list[Row]:
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class PlantedData:
     """Training data, test rows, and the positions (or groups) that matter."""
 
     data: Instance
@@ -124,28 +124,30 @@ class Made:
 
 
 @lru_cache(maxsize=1)
-def _made(kind: str, p: int, seed: int) -> Made:
+def _plant(kind: str, p: int, seed: int) -> PlantedData:
     drawn = tan_2014(ROWS_MADE, p, INFORMATIVE, seed, kind=kind, n_test=2000)
     (X, y), (X_test, y_test) = drawn["train"], drawn["test"]
     truth = frozenset(int(j) for j in drawn["S"])
-    return Made(Instance.from_arrays(X, np.asarray(y, dtype=float)), X_test, np.asarray(y_test, dtype=float), truth)
+    return PlantedData(
+        Instance.from_arrays(X, np.asarray(y, dtype=float)), X_test, np.asarray(y_test, dtype=float), truth
+    )
 
 
 def _types(kind: str, p: int, B: int, seed: int) -> list[Row]:
     """FGM and the ℓ1-SVM on as many features, each with its own weights and refitted."""
-    made = _made(kind, p, seed)
+    made = _plant(kind, p, seed)
     data = made.data
     began = cpu_clock()
     problem = Problem(data, loss="squared-hinge", bias=False, M=B, C=C)
-    result = solved(problem, "kelley", T=T, eps_c=EPS_C)
-    found = relaxed(data, result, C)
+    result = solve_by(problem, "kelley", T=T, eps_c=EPS_C)
+    found = relaxed_predictor(data, result, C)
     rounds = {"rounds": result.relaxed["selections"] if result.relaxed else None}
     rows: list[Row] = [made.judged("fgm", found, began) | rounds]
-    rows.append(made.judged("fgm unbias", _refitted(data, found), began))
+    rows.append(made.judged("fgm unbias", _refit(data, found), began))
     began = cpu_clock()
     thin = l1_svm_of_size(data, int(np.count_nonzero(found.w)), bias=False)
     rows.append(made.judged("l1", thin, began))
-    rows.append(made.judged("l1 unbias", _refitted(data, thin), began))
+    rows.append(made.judged("l1 unbias", _refit(data, thin), began))
     if BUDGETS[0] == B:
         began = cpu_clock()
         whole = plain_svm(data, np.arange(p), C, False)
@@ -153,22 +155,22 @@ def _types(kind: str, p: int, B: int, seed: int) -> list[Row]:
     return rows
 
 
-def _refitted(data: Instance, found: Linear) -> Linear:
+def _refit(data: Instance, found: Linear) -> Linear:
     return plain_svm(data, np.sort(found.ids[found.w != 0.0]), UNBIASED, False)
 
 
 @lru_cache(maxsize=1)
-def _grouped(p: int, seed: int) -> Made:
+def _plant_groups(p: int, seed: int) -> PlantedData:
     drawn = tan_2014_groups(GROUP_ROWS, p, INFORMATIVE_GROUPS, seed)
     (X, y), (X_test, y_test) = drawn["train"], drawn["test"]
     data = Instance.from_arrays(X, np.asarray(y, dtype=float))
     truth = frozenset(int(j) for j in drawn["S"])
-    return Made(data, X_test, np.asarray(y_test, dtype=float), truth, drawn["groups"])
+    return PlantedData(data, X_test, np.asarray(y_test, dtype=float), truth, drawn["groups"])
 
 
 def _groups(p: int, B: int, seed: int) -> list[Row]:
     """FGM over groups, and the group lasso with as many of them."""
-    made = _grouped(p, seed)
+    made = _plant_groups(p, seed)
     data, groups = made.data, made.groups
     assert groups is not None
     atoms, lasso = Groups(data, groups), GroupLasso(data, groups, bias=False)
@@ -176,7 +178,7 @@ def _groups(p: int, B: int, seed: int) -> list[Row]:
     for weight in GROUP_GRID:
         began = cpu_clock()
         problem = Problem(data, loss="logistic", bias=False, atoms=atoms, M=B, C=weight)
-        found = relaxed(data, solved(problem, "kelley", T=GROUP_T, gap=EPS_C), weight)
+        found = relaxed_predictor(data, solve_by(problem, "kelley", T=GROUP_T, gap=EPS_C), weight)
         mine = [made.judged("fgm", found, began)]
         count = np.unique(found.ids[found.w != 0.0] // GROUP_SIZE).size
         began = cpu_clock()
@@ -192,7 +194,7 @@ def _groups(p: int, B: int, seed: int) -> list[Row]:
 
 
 @lru_cache(maxsize=1)
-def _split(name: str, seed: int) -> Made:
+def _split_scaled(name: str, seed: int) -> PlantedData:
     """A split of a set, scaled by its training rows."""
     data = sets.read(name)
     X, y = data.block().values, data.y
@@ -203,8 +205,8 @@ def _split(name: str, seed: int) -> Made:
         X, y = X[rows], np.where(labels[rows] == digits[0], 1.0, -1.0)
     order = np.random.default_rng(seed).permutation(y.size)
     train, test = np.split(order, [round(SHARE * y.size)])
-    X = scaled(X, train)
-    return Made(Instance.from_arrays(np.asfortranarray(X[train]), y[train]), X[test], y[test], frozenset())
+    X = scale_rows(X, train)
+    return PlantedData(Instance.from_arrays(np.asfortranarray(X[train]), y[train]), X[test], y[test], frozenset())
 
 
 def _features(data: Instance) -> Atoms:
@@ -228,13 +230,13 @@ EXPANSIONS: dict[str, Callable[[Instance], Atoms]] = {
 
 def _expansions(name: str, seed: int) -> list[Row]:
     """Features, their products and functions of them, the best B of each."""
-    made = _split(name, seed)
+    made = _split_scaled(name, seed)
     rows: list[Row] = []
     for B in PAIR_BUDGETS:
         for method, atoms in EXPANSIONS.items():
             began = cpu_clock()
             problem = Problem(made.data, loss="squared-hinge", atoms=atoms(made.data), M=B, C=PAIR_C)
-            result = solved(problem, "kelley", T=T, gap=1e-3)
+            result = solve_by(problem, "kelley", T=T, gap=1e-3)
             wrong = float(np.mean(made.y_test * result.decision_function(made.X_test) <= 0.0))
             row = {"method": method, "B": B, "size": len(result.selected), "accuracy": 1.0 - wrong}
             row["products"] = sum(bool(re.search("[×²]", one)) for one in result.selected)
@@ -251,7 +253,7 @@ def stored_products(X: Array) -> Array:
 
 def _one_norm(name: str, seed: int) -> list[Row]:
     """ℓ1-PSVM: the ℓ1-SVM with at most B of the stored products, with its own weights and refitted."""
-    made = _split(name, seed)
+    made = _split_scaled(name, seed)
     p = made.data.n_features
     data = Instance.from_arrays(stored_products(made.data.block().values), made.data.y)
     X_test = stored_products(made.X_test)

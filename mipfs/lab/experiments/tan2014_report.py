@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mipfs.lab.experiments.document import Heading
-from mipfs.lab.experiments.study import Claim, Row
+from mipfs.lab.experiments.study import PaperClaim, Row
 from mipfs.lab.experiments.tables import (
     DASH,
     Column,
     average,
-    averaged,
+    average_pairs,
     count,
     curves,
-    grouped,
+    group_rows,
     mean,
     of,
-    shown,
-    tabulated,
+    show_number,
+    tabulate,
     with_error,
 )
-from mipfs.lab.experiments.verdicts import above_ratio, higher, judged, no_worse, spread, told
-from mipfs.report.blocks import Block
+from mipfs.lab.experiments.verdicts import above_ratio, describe_pairs, higher, judge_claim, no_worse, spread
+from mipfs.report.blocks import ReportBlock
 
 CELL = ("part", "kind", "p", "data", "B", "seed", "C")
 DRAW = ("part", "p", "data", "seed")
@@ -45,13 +45,13 @@ CHOSEN = (average("selected", "size", "{:.0f}"), average("of which matter", "rec
 """What the tables say of a choice."""
 
 
-def report(rows: Sequence[Row]) -> list[Block]:
+def report(rows: Sequence[Row]) -> list[ReportBlock]:
     """Figures 2 to 6, 13 to 18, as tables, and the curves of the accuracy."""
-    blocks: list[Block] = []
+    blocks: list[ReportBlock] = []
     made = of(rows, part="types")
     if made:
         blocks += [Heading("Made data of three types (Figures 2 to 6)"), _types(made)]
-        for (kind, p), some in grouped(made, "kind", "p").items():
+        for (kind, p), some in group_rows(made, "kind", "p").items():
             drawn = [row for row in some if row["method"] != "all"]
             blocks.append(
                 curves(made_title(kind, p), drawn, "B", "accuracy", labels=("B", "test accuracy"), is_log=True)
@@ -59,13 +59,13 @@ def report(rows: Sequence[Row]) -> list[Block]:
     expanded = of(rows, part="expansions")
     if expanded:
         blocks += [Heading("Products and functions of features (Figures 13, 14, 17, 18)"), _expansions(expanded)]
-        for (data,), some in grouped(expanded, "data").items():
+        for (data,), some in group_rows(expanded, "data").items():
             title = f"{data}: accuracy against B"
             blocks.append(curves(title, some, "B", "accuracy", labels=("B", "test accuracy"), is_log=True))
     groups = of(rows, part="groups")
     if groups:
         blocks.append(Heading("Groups (Figures 15 and 16)"))
-        for (p,), some in grouped(groups, "p").items():
+        for (p,), some in group_rows(groups, "p").items():
             wide = "" if p is None else f", {p} features"
             drawn = [{**row, "range": _range(row["size"])} for row in some]
             labels = ("groups selected, up to", "test accuracy")
@@ -82,13 +82,13 @@ def made_title(kind: str, p: int) -> str:
     return f"Type {kind}, {p} features: accuracy against B"
 
 
-def _types(rows: Sequence[Row]) -> Block:
+def _types(rows: Sequence[Row]) -> ReportBlock:
     groups = [
         ((DASH if kind is None else f"{kind}, {p}", B, method), some)
-        for (kind, p, B, method), some in grouped(rows, "kind", "p", "B", "method").items()
+        for (kind, p, B, method), some in group_rows(rows, "kind", "p", "B", "method").items()
     ]
     columns = [count("draws"), *CHOSEN, average("iterations", "rounds", "{:.1f}"), SECONDS]
-    return tabulated(groups, ["type, features", "B", "method"], columns, left=3)
+    return tabulate(groups, ["type, features", "B", "method"], columns, left=3)
 
 
 def _range(size: int) -> int:
@@ -96,91 +96,93 @@ def _range(size: int) -> int:
     return next((end for end in RANGES if size <= end), RANGES[-1])
 
 
-def _groups_by_size(rows: Sequence[Row], wide: str) -> Block:
+def _groups_by_size(rows: Sequence[Row], wide: str) -> ReportBlock:
     ranged = [{**row, "range": _range(row["size"])} for row in rows]
-    groups = sorted(grouped(ranged, "range", "method").items())
+    groups = sorted(group_rows(ranged, "range", "method").items())
     chosen = [average("selected", "size", "{:.1f}"), *CHOSEN[1:]]
     title = f"Over all draws, B and C, by the number of groups that are selected{wide}"
-    return tabulated(groups, ["groups up to", "method"], [count("fits"), *chosen, SECONDS], title, left=2)
+    return tabulate(groups, ["groups up to", "method"], [count("fits"), *chosen, SECONDS], title, left=2)
 
 
-def _expansions(rows: Sequence[Row]) -> Block:
-    groups = grouped(rows, "data", "B", "method").items()
+def _expansions(rows: Sequence[Row]) -> ReportBlock:
+    groups = group_rows(rows, "data", "B", "method").items()
     columns = [count("splits"), ACCURACY, average("products among them", "products", "{:.1f}"), SECONDS]
-    return tabulated(groups, ["data", "B", "what is selected"], columns, left=3)
+    return tabulate(groups, ["data", "B", "what is selected"], columns, left=3)
 
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
+def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     """FGM against the ℓ1-SVM, the bias, products, and groups."""
     found = []
     made = of(rows, part="types")
-    if len(grouped(made, *CELL)) >= ENOUGH:
+    if len(group_rows(made, *CELL)) >= ENOUGH:
         found += [_against_l1(made), _bias(made)]
     expanded = of(rows, part="expansions")
-    if len(grouped(expanded, *CELL)) >= ENOUGH:
+    if len(group_rows(expanded, *CELL)) >= ENOUGH:
         found.append(_products(expanded))
         if any(row["method"] == "l1 products" for row in expanded):
             found.append(_one_norm(expanded))
     groups = of(rows, part="groups")
-    if len(grouped([row for row in groups if row.get("p") is None], *CELL)) >= ENOUGH:
+    if len(group_rows([row for row in groups if row.get("p") is None], *CELL)) >= ENOUGH:
         found.append(_groups(groups))
     return found
 
 
-def _paired(rows: Sequence[Row], one: str, other: str, name: str = "accuracy") -> list[tuple[float, float]]:
+def _pair_draws(rows: Sequence[Row], one: str, other: str, name: str = "accuracy") -> list[tuple[float, float]]:
     """Draw by draw, over B and C."""
-    return averaged(rows, one, other, name, CELL, DRAW)
+    return average_pairs(rows, one, other, name, CELL, DRAW)
 
 
-def _against_l1(rows: Sequence[Row]) -> Claim:
+def _against_l1(rows: Sequence[Row]) -> PaperClaim:
     parts = [
-        higher("accuracy of FGM less that of the ℓ1-SVM, by draw, mean over B and types", _paired(rows, "fgm", "l1")),
-        higher("number of features that matter", _paired(rows, "fgm", "l1", "recovered"), (1.0, "")),
+        higher(
+            "accuracy of FGM less that of the ℓ1-SVM, by draw, mean over B and types", _pair_draws(rows, "fgm", "l1")
+        ),
+        higher("number of features that matter", _pair_draws(rows, "fgm", "l1", "recovered"), (1.0, "")),
     ]
     said = "FGM is more accurate than the ℓ1-SVM with as many features, and recovers more (Tan 2014, Figures 2 and 3)"
-    details = f"both refitted: {told(_paired(rows, 'fgm unbias', 'l1 unbias'))}"
-    return judged(said, parts, details, made_title("I", COLUMNS))
+    details = f"both refitted: {describe_pairs(_pair_draws(rows, 'fgm unbias', 'l1 unbias'))}"
+    return judge_claim(said, parts, details, made_title("I", COLUMNS))
 
 
-def _bias(rows: Sequence[Row]) -> Claim:
+def _bias(rows: Sequence[Row]) -> PaperClaim:
     """Few: as many as matter at most, where the ℓ1-SVM shrinks what it needs; beyond, a refit takes up noise."""
     few, many = ([row for row in rows if (row["size"] <= INFORMATIVE) is small] for small in (True, False))
     parts = [
         higher(
             f"up to {INFORMATIVE} features, accuracy of the ℓ1-SVM refitted less its own, by draw",
-            _paired(few, "l1 unbias", "l1"),
+            _pair_draws(few, "l1 unbias", "l1"),
         ),
-        higher("with more", _paired(many, "l1 unbias", "l1")),
-        no_worse("FGM without a refit is no worse than refitted", _paired(rows, "fgm", "fgm unbias")),
+        higher("with more", _pair_draws(many, "l1 unbias", "l1")),
+        no_worse("FGM without a refit is no worse than refitted", _pair_draws(rows, "fgm", "fgm unbias")),
     ]
-    return judged("The ℓ1-SVM is biased, a refit helps it; FGM does not need one (Tan 2014, Figure 4)", parts)
+    return judge_claim("The ℓ1-SVM is biased, a refit helps it; FGM does not need one (Tan 2014, Figure 4)", parts)
 
 
-def _products(rows: Sequence[Row]) -> Claim:
+def _products(rows: Sequence[Row]) -> PaperClaim:
     """Digits against the other sets, over splits."""
     parts, functions = [], []
-    for (data,), some in grouped(rows, "data").items():
-        found = _paired(some, "products", "features")
+    for (data,), some in group_rows(rows, "data").items():
+        found = _pair_draws(some, "products", "features")
         if data == IMAGES:
             parts.append(higher(f"{data}: accuracy of products less that of features, by split, mean over B", found))
         else:
             parts.append(
-                no_worse(f"{data}: features are no worse than products", _paired(some, "features", "products"))
+                no_worse(f"{data}: features are no worse than products", _pair_draws(some, "features", "products"))
             )
-        functions.append(f"{data} {spread(_paired(some, 'functions', 'features'))}")
+        functions.append(f"{data} {spread(_pair_draws(some, 'functions', 'features'))}")
     details = f"functions of features less features: {', '.join(functions)}"
     said = (
         "Products improve images much (mnist38), and do nothing on two sets that are close to linearly separable (Tan "
         "2014, Figure 14); here usps and three small sets"
     )
-    return judged(said, parts, details)
+    return judge_claim(said, parts, details)
 
 
-def _one_norm(rows: Sequence[Row]) -> Claim:
+def _one_norm(rows: Sequence[Row]) -> PaperClaim:
     """By split of the sets whose products can be stored; the paper's text speaks of the time alone."""
-    ratios = [theirs / mine for mine, theirs in _paired(rows, "products", "l1 products", "seconds")]
+    ratios = [theirs / mine for mine, theirs in _pair_draws(rows, "products", "l1 products", "seconds")]
     parts = [
-        higher("accuracy less that of ℓ1-PSVM, by split, mean over B", _paired(rows, "products", "l1 products")),
+        higher("accuracy less that of ℓ1-PSVM, by split, mean over B", _pair_draws(rows, "products", "l1 products")),
         above_ratio("CPU seconds of ℓ1-PSVM over FGM's", ratios, 1.0),
     ]
     said = (
@@ -188,13 +190,14 @@ def _one_norm(rows: Sequence[Row]) -> Claim:
         "faster (section 6.4)"
     )
     details = (
-        f"less ℓ1-PSVM refitted: {told(_paired(rows, 'products', 'l1 products unbias'))}; here there are hundreds or "
+        f"less ℓ1-PSVM refitted: {describe_pairs(_pair_draws(rows, 'products', 'l1 products unbias'))}; here there "
+        f"are hundreds or "
         "thousands of products, in the paper 10^5 and more; means of ratios are geometric"
     )
-    return judged(said, parts, details)
+    return judge_claim(said, parts, details)
 
 
-def _groups(every: Sequence[Row]) -> Claim:
+def _groups(every: Sequence[Row]) -> PaperClaim:
     """Figure 15, within the range that it shows and beyond it; Figure 16, which is wider, stands beside it."""
     rows, wide = ([row for row in every if (row.get("p") is None) is narrow] for narrow in (True, False))
     sizes = {tuple(row.get(k) for k in CELL): row["size"] for row in rows if row["method"] == "fgm"}
@@ -203,17 +206,20 @@ def _groups(every: Sequence[Row]) -> Claim:
         for small in (True, False)
     )
     parts = [
-        higher(f"{words}, accuracy of FGM less that of the group lasso, by draw", _paired(some, "fgm", "group lasso"))
+        higher(
+            f"{words}, accuracy of FGM less that of the group lasso, by draw", _pair_draws(some, "fgm", "group lasso")
+        )
         for words, some in ((f"up to {SHOWN_GROUPS} groups", few), ("with more", many))
         if some
     ]
     hits = {m: mean(of(few, method=m), "recovered") for m in ("fgm", "group lasso")}
     details = (
         f"the paper shows up to 150 groups, of which 100 matter, here {SHOWN_GROUPS} and {INFORMATIVE_GROUPS}; groups "
-        f"that matter among them: {shown(hits['fgm'], '{:.1f}')} against {shown(hits['group lasso'], '{:.1f}')}; both "
-        f"refitted: {told(_paired(few, 'fgm unbias', 'group lasso unbias'))}"
+        f"that matter among them: {show_number(hits['fgm'], '{:.1f}')} against "
+        f"{show_number(hits['group lasso'], '{:.1f}')}; both "
+        f"refitted: {describe_pairs(_pair_draws(few, 'fgm unbias', 'group lasso unbias'))}"
     )
     if wide:
-        details += f"; Figure 16, of more features, at all sizes: {spread(_paired(wide, 'fgm', 'group lasso'))}"
+        details += f"; Figure 16, of more features, at all sizes: {spread(_pair_draws(wide, 'fgm', 'group lasso'))}"
     said = "FGM over groups is more accurate than the group lasso with as many groups (Tan 2014, Figure 15)"
-    return judged(said, parts, details)
+    return judge_claim(said, parts, details)

@@ -20,7 +20,7 @@ from mipfs.lab.baselines.l1_svm import l1_svm, l1_svm_of_size
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.experiments import sets
-from mipfs.lab.experiments.fits import error, relaxed, solved
+from mipfs.lab.experiments.fits import error, relaxed_predictor, solve_by
 from mipfs.lab.experiments.study import Row, Study, Unit
 from mipfs.lab.experiments.tan2014 import EPS_C, UNBIASED, C, T
 from mipfs.lab.experiments.tan2014_sparse_report import claims, report
@@ -85,7 +85,7 @@ def measure(unit: Unit) -> list[Row]:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class SparseSplit:
     """Training data and test rows."""
 
     data: Instance
@@ -99,30 +99,32 @@ class Parts:
         return {"method": method, "size": size, "accuracy": accuracy, "seconds": seconds, **facts}
 
 
-def _timed(fit: Callable[[], Linear]) -> tuple[Linear, float]:
+def _time_fit(fit: Callable[[], Linear]) -> tuple[Linear, float]:
     began = cpu_clock()
     found = fit()
     return found, cpu_clock() - began
 
 
-def generated(data: Instance, B: int, loss: str = "squared-hinge") -> tuple[Linear, float]:
+def generate_features(data: Instance, B: int, loss: str = "squared-hinge") -> tuple[Linear, float]:
     """FGM's own predictor, and its CPU seconds."""
 
     def fit() -> Linear:
-        return relaxed(data, solved(Problem(data, loss=loss, bias=False, M=B, C=C), "kelley", T=T, eps_c=EPS_C), C)
+        return relaxed_predictor(
+            data, solve_by(Problem(data, loss=loss, bias=False, M=B, C=C), "kelley", T=T, eps_c=EPS_C), C
+        )
 
-    return _timed(fit)
+    return _time_fit(fit)
 
 
 @lru_cache(maxsize=1)
-def _drawn(density: float, seed: int) -> tuple[Parts, Parts]:
+def _draw_parts(density: float, seed: int) -> tuple[SparseSplit, SparseSplit]:
     """Training data with the validation rows, and with the test rows."""
     made = tan_2014(THIN_ROWS, THIN_COLUMNS, THIN_INFORMATIVE, seed, density=density, n_test=2000)
     (X, y), (X_test, y_test) = made["train"], made["test"]
     data = Instance.from_arrays(X, np.asarray(y, dtype=float))
     rows, labels = (X_test.tocsr() if sparse.issparse(X_test) else X_test), np.asarray(y_test, dtype=float)
     halves = (slice(0, labels.size // 2), slice(labels.size // 2, None))
-    first, second = (Parts(data, _columns(rows[half]), labels[half]) for half in halves)
+    first, second = (SparseSplit(data, _columns(rows[half]), labels[half]) for half in halves)
     return first, second
 
 
@@ -132,11 +134,11 @@ def _columns(X: Any) -> Any:
 
 def _thin(density: float, seed: int) -> list[Row]:
     """FGM and the ℓ1-SVM, each at its best parameter on the validation rows."""
-    validation, test = _drawn(density, seed)
+    validation, test = _draw_parts(density, seed)
     data = test.data
     ways: Mapping[str, Iterator[tuple[float, Linear, float]]] = {
-        "fgm": ((float(B), *generated(data, B)) for B in THIN_BUDGETS),
-        "l1": ((c, *_timed(lambda c=c: l1_svm(data, c, bias=False))) for c in THIN_GRID),  # type: ignore[misc]
+        "fgm": ((float(B), *generate_features(data, B)) for B in THIN_BUDGETS),
+        "l1": ((c, *_time_fit(lambda c=c: l1_svm(data, c, bias=False))) for c in THIN_GRID),  # type: ignore[misc]
     }
     rows: list[Row] = []
     for method, fits in ways.items():
@@ -144,12 +146,12 @@ def _thin(density: float, seed: int) -> list[Row]:
         parameter, best, seconds = min(every, key=lambda one: error(one[1], validation.X_test, validation.y_test))
         spent = {"parameter": parameter, "seconds_of_grid": sum(one[2] for one in every)}
         rows.append(test.judged(method, best, seconds, **spent))
-    whole, seconds = _timed(lambda: dual_descent(data, WHOLE_C, bias=False))
+    whole, seconds = _time_fit(lambda: dual_descent(data, WHOLE_C, bias=False))
     return [*rows, test.judged("all", whole, seconds)]
 
 
 @lru_cache(maxsize=1)
-def text(name: str, seed: int) -> Parts:
+def text(name: str, seed: int) -> SparseSplit:
     """A text set in training and test rows of length one."""
     X, y, held_out = _documents(name)
     if held_out is None:
@@ -160,12 +162,12 @@ def text(name: str, seed: int) -> Parts:
     return _seen(X[train], y[train], X[test], y[test])
 
 
-def _seen(X: Any, y: Array, X_test: Any, y_test: Array) -> Parts:
+def _seen(X: Any, y: Array, X_test: Any, y_test: Array) -> SparseSplit:
     """Training and test rows (CSR) over the columns that some training row has."""
     columns = X.tocsc()
     seen = np.flatnonzero(np.diff(columns.indptr))
     data = Instance.from_arrays(sparse.csc_array(columns[:, seen]), y)
-    return Parts(data, sparse.csc_array(X_test.tocsc()[:, seen]), y_test)
+    return SparseSplit(data, sparse.csc_array(X_test.tocsc()[:, seen]), y_test)
 
 
 @lru_cache(maxsize=1)
@@ -185,7 +187,7 @@ def _documents(name: str) -> tuple[Any, Array, Any]:
     return X, y, np.load(given).astype(bool) if given.is_file() else None
 
 
-def _every(parts: Parts, B: int, *, first: bool) -> list[Row]:
+def _every(parts: SparseSplit, B: int, *, first: bool) -> list[Row]:
     """FGM of both losses, ℓ1 of as many features, each refitted; once for a split, all features."""
     rows: list[Row] = []
     thin: Callable[..., Linear]
@@ -195,36 +197,36 @@ def _every(parts: Parts, B: int, *, first: bool) -> list[Row]:
         ("squared-hinge", "fgm", "l1", l1_svm_of_size, l1_svm),
         ("logistic", "slr", "l1-lr", l1_logistic_of_size, l1_logistic),
     ):
-        found, seconds = generated(parts.data, B, loss)
+        found, seconds = generate_features(parts.data, B, loss)
         rows.append(parts.judged(mine, found, seconds))
         sized = thin(parts.data, int(np.count_nonzero(found.w)), bias=False)
-        peer, spent = _timed(lambda: again(parts.data, sized.C, bias=False))  # noqa: B023
+        peer, spent = _time_fit(lambda: again(parts.data, sized.C, bias=False))  # noqa: B023
         rows.append(parts.judged(theirs, peer, spent))
         if loss == "squared-hinge":
-            rows += [_refitted(parts, "fgm unbias", found, seconds), _refitted(parts, "l1 unbias", peer, spent)]
+            rows += [_refit_parts(parts, "fgm unbias", found, seconds), _refit_parts(parts, "l1 unbias", peer, spent)]
         if first:
-            whole, spent = _timed(lambda: dual_descent(parts.data, WHOLE_C, loss=loss, bias=False))  # noqa: B023
+            whole, spent = _time_fit(lambda: dual_descent(parts.data, WHOLE_C, loss=loss, bias=False))  # noqa: B023
             rows.append(parts.judged("all" if loss == "squared-hinge" else "all-lr", whole, spent))
     return rows
 
 
-def _refitted(parts: Parts, method: str, found: Linear, seconds: float) -> Row:
+def _refit_parts(parts: SparseSplit, method: str, found: Linear, seconds: float) -> Row:
     ids = np.sort(found.ids[found.w != 0.0])
-    linear, spent = _timed(lambda: plain_svm(parts.data, ids, UNBIASED, False))
+    linear, spent = _time_fit(lambda: plain_svm(parts.data, ids, UNBIASED, False))
     return parts.judged(method, linear, seconds + spent)
 
 
-def _growing(whole: Parts, n: int, seed: int) -> list[Row]:
+def _growing(whole: SparseSplit, n: int, seed: int) -> list[Row]:
     """FGM, the ℓ1-SVM with as many features, and all features, on some of the training rows."""
     y = whole.data.y
     some = np.random.default_rng([seed, 5]).permutation(y.size)[:n]
     parts = _seen(sparse.csr_array(whole.data.block().values)[some], y[some], whole.X_test, whole.y_test)
-    found, seconds = generated(parts.data, GROWING_B)
+    found, seconds = generate_features(parts.data, GROWING_B)
     rows = [parts.judged("fgm", found, seconds)]
     sized = l1_svm_of_size(parts.data, int(np.count_nonzero(found.w)), bias=False)
-    peer, spent = _timed(lambda: l1_svm(parts.data, sized.C, bias=False))
+    peer, spent = _time_fit(lambda: l1_svm(parts.data, sized.C, bias=False))
     rows.append(parts.judged("l1", peer, spent))
-    whole_fit, spent = _timed(lambda: dual_descent(parts.data, WHOLE_C, bias=False))
+    whole_fit, spent = _time_fit(lambda: dual_descent(parts.data, WHOLE_C, bias=False))
     return [*rows, parts.judged("all", whole_fit, spent)]
 
 

@@ -7,24 +7,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from mipfs.lab.experiments.document import Heading
-from mipfs.lab.experiments.study import Claim, Row
+from mipfs.lab.experiments.study import PaperClaim, Row
 from mipfs.lab.experiments.tables import (
     DASH,
     Column,
     average,
-    averaged,
+    average_pairs,
     count,
     curves,
     difference,
-    grouped,
+    group_rows,
     mean,
     of,
     pairs,
-    tabulated,
+    tabulate,
     with_error,
 )
-from mipfs.lab.experiments.verdicts import above_ratio, below_ratio, higher, judged, lower, no_worse
-from mipfs.report.blocks import Block
+from mipfs.lab.experiments.verdicts import above_ratio, below_ratio, higher, judge_claim, lower, no_worse
+from mipfs.report.blocks import ReportBlock
 
 CELL = ("part", "data", "density", "n", "B", "seed")
 DRAW = ("data", "seed")
@@ -47,9 +47,9 @@ FITTED: tuple[Column, ...] = (
 """What the tables say of a fit."""
 
 
-def report(rows: Sequence[Row]) -> list[Block]:
+def report(rows: Sequence[Row]) -> list[ReportBlock]:
     """Figure 7, Figures 8 to 10, Figures 11 and 12."""
-    blocks: list[Block] = []
+    blocks: list[ReportBlock] = []
     thin, texts, growing = (of(rows, part=part) for part in ("density", "texts", "rows"))
     if thin:
         blocks += [Heading("Densities (Figure 7)"), _densities(thin)]
@@ -61,13 +61,13 @@ def report(rows: Sequence[Row]) -> list[Block]:
             )
     if texts:
         blocks += [Heading("Texts (Figures 8 to 10)"), _texts(texts)]
-        for (data,), some in grouped(texts, "data").items():
+        for (data,), some in group_rows(texts, "data").items():
             drawn = [row for row in some if not row["method"].startswith("all")]
             labels = ("B", "test accuracy")
             blocks.append(curves(text_title(data), drawn, "B", "accuracy", labels=labels, is_log=True))
     if growing:
         blocks += [Heading("More training rows (Figures 11 and 12)"), _rows(growing)]
-        for (data,), some in grouped(growing, "data").items():
+        for (data,), some in group_rows(growing, "data").items():
             title, labels = f"{data}: accuracy against training rows", ("training rows", "test accuracy")
             blocks.append(curves(title, some, "n", "accuracy", labels=labels, is_log=True))
     return blocks
@@ -78,38 +78,38 @@ def text_title(data: str) -> str:
     return f"{data}: accuracy against B"
 
 
-def _densities(rows: Sequence[Row]) -> Block:
-    groups = sorted(grouped(rows, "density", "method").items())
+def _densities(rows: Sequence[Row]) -> ReportBlock:
+    groups = sorted(group_rows(rows, "density", "method").items())
     parameter, spent = (
         average("mean B or C", "parameter", "{:.3g}"),
         average("CPU s of all", "seconds_of_grid", "{:.1f}"),
     )
-    return tabulated(groups, ["density", "method"], [count("draws"), parameter, *FITTED, spent], left=2)
+    return tabulate(groups, ["density", "method"], [count("draws"), parameter, *FITTED, spent], left=2)
 
 
-def _texts(rows: Sequence[Row]) -> Block:
+def _texts(rows: Sequence[Row]) -> ReportBlock:
     groups = [
         ((data, DASH if method.startswith("all") else B, method), some)
-        for (data, B, method), some in grouped(rows, "data", "B", "method").items()
+        for (data, B, method), some in group_rows(rows, "data", "B", "method").items()
     ]
-    return tabulated(groups, ["data", "B", "method"], [count("splits"), *FITTED], left=3)
+    return tabulate(groups, ["data", "B", "method"], [count("splits"), *FITTED], left=3)
 
 
-def _rows(rows: Sequence[Row]) -> Block:
-    groups = sorted(grouped(rows, "data", "n", "method").items())
-    return tabulated(groups, ["data", "training rows", "method"], [count("draws"), *FITTED], left=3)
+def _rows(rows: Sequence[Row]) -> ReportBlock:
+    groups = sorted(group_rows(rows, "data", "n", "method").items())
+    return tabulate(groups, ["data", "training rows", "method"], [count("draws"), *FITTED], left=3)
 
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
+def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     """What section 6 says of thin data, texts and more rows."""
     found = []
     thin, texts, growing = (of(rows, part=part) for part in ("density", "texts", "rows"))
-    if len(grouped(thin, "density", "seed")) >= ENOUGH:
+    if len(group_rows(thin, "density", "seed")) >= ENOUGH:
         found += [_thin(thin), _thin_seconds(thin)]
-    if len(grouped(texts, "data")) >= ENOUGH_TEXTS:
-        found += [_superior(texts), _biased(texts), _whole(texts)]
-    if len(grouped(growing, "data", "seed")) >= ENOUGH - 2:
-        found.append(_narrowed(growing))
+    if len(group_rows(texts, "data")) >= ENOUGH_TEXTS:
+        found += [_superior(texts), _claim_biased(texts), _whole(texts)]
+    if len(group_rows(growing, "data", "seed")) >= ENOUGH - 2:
+        found.append(_claim_narrowed(growing))
     return found
 
 
@@ -120,7 +120,7 @@ def _halves(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     return [row for row in rows if row["density"] not in dense], [row for row in rows if row["density"] in dense]
 
 
-def _thin(rows: Sequence[Row]) -> Claim:
+def _thin(rows: Sequence[Row]) -> PaperClaim:
     thin, dense = (pairs(some, *SIDES, CELL) for some in _halves(rows))
     parts = [
         higher("accuracy of FGM less that of the ℓ1-SVM, draws of the three thinner densities", thin),
@@ -128,17 +128,19 @@ def _thin(rows: Sequence[Row]) -> Claim:
     ]
     by = [
         f"{density:g}: {100 * difference(pairs(some, *SIDES, CELL)):+.1f}"
-        for (density,), some in sorted(grouped(rows, "density").items())
+        for (density,), some in sorted(group_rows(rows, "density").items())
     ]
     said = "At every density FGM's best accuracy is above the ℓ1-SVM's (Tan 2014, Figure 7)"
-    return judged(said, parts, f"points by density {', '.join(by)}")
+    return judge_claim(said, parts, f"points by density {', '.join(by)}")
 
 
-def _thin_seconds(rows: Sequence[Row]) -> Claim:
+def _thin_seconds(rows: Sequence[Row]) -> PaperClaim:
     """Ratios of one fit."""
     sides = [pairs(some, "l1", "fgm", "seconds", CELL) for some in _halves(rows)]
     ratios = [[max(a, LEAST_SECONDS) / max(b, LEAST_SECONDS) for a, b in found] for found in sides]
-    at = {density: pairs(some, "l1", "fgm", "seconds", CELL) for (density,), some in grouped(rows, "density").items()}
+    at = {
+        density: pairs(some, "l1", "fgm", "seconds", CELL) for (density,), some in group_rows(rows, "density").items()
+    }
     by = [
         f"{density:g}: {float(np.median([a / max(b, LEAST_SECONDS) for a, b in found])):.2g}"
         for density, found in sorted(at.items())
@@ -152,32 +154,34 @@ def _thin_seconds(rows: Sequence[Row]) -> Claim:
         f"as fast: at most twice the seconds; much slower: at least {MUCH:g} times; means of ratios are geometric; "
         "median ratio by density"
     )
-    return judged(said, parts, f"{details} {', '.join(by)}")
+    return judge_claim(said, parts, f"{details} {', '.join(by)}")
 
 
 def _on_splits(rows: Sequence[Row], one: str, other: str) -> list[tuple[float, float]]:
     """Accuracies of two methods, averaged over B: a pair for every split of every set."""
-    return averaged(rows, one, other, "accuracy", CELL, DRAW)
+    return average_pairs(rows, one, other, "accuracy", CELL, DRAW)
 
 
 def _by_set(rows: Sequence[Row], one: str, other: str) -> str:
     return ", ".join(
         f"{data} {100 * difference(_on_splits(some, one, other)):+.2f}"
-        for (data,), some in grouped(rows, "data").items()
+        for (data,), some in group_rows(rows, "data").items()
     )
 
 
-def _superior(rows: Sequence[Row]) -> Claim:
+def _superior(rows: Sequence[Row]) -> PaperClaim:
     parts, by = [], []
     for loss, mine, theirs, _ in LOSSES:
         words = f"{loss}: accuracy of FGM, no worse than that of ℓ1 by split, mean over B"
         parts.append(no_worse(words, _on_splits(rows, mine, theirs)))
         by.append(f"{loss}: {_by_set(rows, mine, theirs)}")
     said = "On texts FGM is superior or comparable to ℓ1 methods with as many features (Tan 2014, Figure 8)"
-    return judged(said, parts, f"accuracy of FGM less that of ℓ1 by set, points: {'; '.join(by)}", text_title(SHOWN))
+    return judge_claim(
+        said, parts, f"accuracy of FGM less that of ℓ1 by set, points: {'; '.join(by)}", text_title(SHOWN)
+    )
 
 
-def _biased(rows: Sequence[Row]) -> Claim:
+def _claim_biased(rows: Sequence[Row]) -> PaperClaim:
     parts = [
         higher(
             "accuracy of the ℓ1-SVM refitted less its own, by split, mean over B", _on_splits(rows, "l1 unbias", "l1")
@@ -190,12 +194,12 @@ def _biased(rows: Sequence[Row]) -> Claim:
         f"{_by_set(rows, 'fgm unbias', 'fgm')}; FGM less the refitted ℓ1 {_by_set(rows, 'fgm', 'l1 unbias')}"
     )
     said = "On texts a refit helps the ℓ1-SVM, not FGM, which stays above it (Tan 2014, Figure 9)"
-    return judged(said, parts, details)
+    return judge_claim(said, parts, details)
 
 
-def _whole(rows: Sequence[Row]) -> Claim:
+def _whole(rows: Sequence[Row]) -> PaperClaim:
     found, sizes = [], dict[str, list[float]]()
-    for (data, _), some in grouped(rows, *DRAW).items():
+    for (data, _), some in group_rows(rows, *DRAW).items():
         most = max((row["B"] for row in some if row["method"] == "fgm"), default=0)
         mine = [row for row in some if row["method"] == "fgm" and row["B"] == most]
         whole = of(some, method="all")
@@ -205,20 +209,20 @@ def _whole(rows: Sequence[Row]) -> Claim:
     features = ", ".join(f"{data} {float(np.mean(size)):.0f}" for data, size in sizes.items())
     said = "All features are a bit more accurate than a selection of up to 300 (Tan 2014, section 6.3)"
     part = higher("accuracy of all features less that of FGM with the largest B, by split", found)
-    return judged(said, [part], f"features of that selection: {features}")
+    return judge_claim(said, [part], f"features of that selection: {features}")
 
 
-def _narrowed(rows: Sequence[Row]) -> Claim:
+def _claim_narrowed(rows: Sequence[Row]) -> PaperClaim:
     """Draw by draw: the lead at the fewest rows against that at the most, and all features at every number of rows."""
     narrowed, whole, by = [], [], []
-    for (data,), some in grouped(rows, "data").items():
+    for (data,), some in group_rows(rows, "data").items():
         few, many = min(row["n"] for row in some), max(row["n"] for row in some)
-        for mine in grouped(some, "seed").values():
+        for mine in group_rows(some, "seed").values():
             lead = [pairs(of(mine, n=n), *SIDES, CELL) for n in (few, many)]
             if all(lead):
                 narrowed.append((abs(difference(lead[1])), abs(difference(lead[0]))))
-            whole += averaged(mine, "fgm", "all", "accuracy", CELL, DRAW)
-        at = grouped(some, "n")
+            whole += average_pairs(mine, "fgm", "all", "accuracy", CELL, DRAW)
+        at = group_rows(some, "n")
         leads = [f"{n} rows {100 * difference(pairs(at[n,], *SIDES, CELL)):+.2f}" for n in (few, many)]
         by.append(f"{data} {', '.join(leads)}")
     parts = [
@@ -230,4 +234,4 @@ def _narrowed(rows: Sequence[Row]) -> Claim:
         higher("accuracy of FGM less that of all features, by draw, mean over the numbers of rows", whole),
     ]
     said = "FGM and ℓ1 draw closer with more rows, and selection beats all features (Tan 2014, Figure 11, kddb)"
-    return judged(said, parts, f"FGM less ℓ1, points: {'; '.join(by)}")
+    return judge_claim(said, parts, f"FGM less ℓ1, points: {'; '.join(by)}")

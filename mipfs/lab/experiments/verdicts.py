@@ -12,8 +12,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mipfs.lab.experiments.study import Claim
-from mipfs.lab.experiments.tables import POINTS, bounds, compared, difference, interval, sign_test
+from mipfs.lab.experiments.study import PaperClaim
+from mipfs.lab.experiments.tables import POINTS, bounds, count_comparisons, difference, interval, sign_test
 
 SURE = 0.05
 """Of the sign test and of the interval."""
@@ -47,7 +47,7 @@ BETTER = ("better", "worse")
 
 
 @dataclass(frozen=True)
-class Part:
+class ClaimPart:
     """A part of a claim.
 
     Attributes
@@ -64,7 +64,7 @@ class Part:
 
 def side(found: Pairs) -> int:
     """1 where sign test and interval agree that the first is larger, -1 where they agree that it is less, else 0."""
-    less, more, _ = compared(found)
+    less, more, _ = count_comparisons(found)
     if sign_test(less, more) >= SURE:
         return 0
     low, high = bounds(found)
@@ -78,14 +78,14 @@ def larger(found: Pairs) -> str:
     return {1: CONFIRMED, -1: REFUTED, 0: NOT_SHOWN}[side(found)]
 
 
-def combined(verdicts: Sequence[str]) -> str:
+def combine_verdicts(verdicts: Sequence[str]) -> str:
     """Of a claim: refined where its first part, which is what it mainly says, holds and another one does not."""
     if not verdicts or verdicts[0] != CONFIRMED:
         return verdicts[0] if verdicts else OPEN
     return CONFIRMED if set(verdicts) == {CONFIRMED} else REFINED
 
 
-def _turned(found: Pairs) -> Pairs:
+def _turn_pairs(found: Pairs) -> Pairs:
     return [(b, a) for a, b in found]
 
 
@@ -94,7 +94,7 @@ def spread(found: Pairs, scale: tuple[float, str] = POINTS) -> str:
     return interval(found, scale) if found else NOTHING
 
 
-def told(
+def describe_pairs(
     found: Pairs,
     scale: tuple[float, str] = POINTS,
     *,
@@ -102,15 +102,15 @@ def told(
     words: tuple[str, str] = BETTER,
 ) -> str:
     """Counts, the sign test and the mean difference of pairs, the first less the second."""
-    less, more, equal = compared(found)
+    less, more, equal = count_comparisons(found)
     better, worse = (less, more) if less_is_better else (more, less)
     ties = f", {equal} equal" if equal else ""
     return f"{better} {words[0]}, {worse} {words[1]}{ties} (p = {sign_test(less, more):.2g}), {spread(found, scale)}"
 
 
-def higher(said: str, found: Pairs, scale: tuple[float, str] = POINTS) -> Part:
+def higher(said: str, found: Pairs, scale: tuple[float, str] = POINTS) -> ClaimPart:
     """That the first is larger."""
-    return Part(said, larger(found), told(found, scale))
+    return ClaimPart(said, larger(found), describe_pairs(found, scale))
 
 
 def lower(
@@ -120,42 +120,44 @@ def lower(
     *,
     less_is_better: bool = True,
     words: tuple[str, str] = BETTER,
-) -> Part:
+) -> ClaimPart:
     """That the first is less, as errors should be; what is counted as better says `less_is_better`."""
-    return Part(said, larger(_turned(found)), told(found, scale, less_is_better=less_is_better, words=words))
+    return ClaimPart(
+        said, larger(_turn_pairs(found)), describe_pairs(found, scale, less_is_better=less_is_better, words=words)
+    )
 
 
-def no_worse(said: str, found: Pairs, *, less_is_better: bool = False) -> Part:
+def no_worse(said: str, found: Pairs, *, less_is_better: bool = False) -> ClaimPart:
     """That the first is worse by less than `MARGIN` at most: the same tests, moved by it."""
-    turned = _turned(found) if less_is_better else found
+    turned = _turn_pairs(found) if less_is_better else found
     moved = [(a + MARGIN, b) for a, b in turned]
-    less, more, _ = compared(moved)
-    return Part(
+    less, more, _ = count_comparisons(moved)
+    return ClaimPart(
         said, larger(moved), f"on {more} of {len(found)} (p = {sign_test(less, more):.2g}), mean {spread(found)}"
     )
 
 
-def occurs(said: str, count: int, total: int) -> Part:
+def occurs(said: str, count: int, total: int) -> ClaimPart:
     """That something happens, which one proven instance settles."""
-    return Part(said, CONFIRMED if count else REFUTED, f"{count} of {total} steps")
+    return ClaimPart(said, CONFIRMED if count else REFUTED, f"{count} of {total} steps")
 
 
-def above(said: str, values: Sequence[float], level: float, form: Form = "{:.0%}") -> Part:
+def above(said: str, values: Sequence[float], level: float, form: Form = "{:.0%}") -> ClaimPart:
     """That values lie above a level."""
-    return Part(said, larger([(value, level) for value in values]), _level(values, level, form, "above"))
+    return ClaimPart(said, larger([(value, level) for value in values]), _level(values, level, form, "above"))
 
 
-def below(said: str, values: Sequence[float], level: float, form: Form = "{:.0%}") -> Part:
+def below(said: str, values: Sequence[float], level: float, form: Form = "{:.0%}") -> ClaimPart:
     """That values lie below a level."""
-    return Part(said, larger([(level, value) for value in values]), _level(values, level, form, "below"))
+    return ClaimPart(said, larger([(level, value) for value in values]), _level(values, level, form, "below"))
 
 
-def above_ratio(said: str, ratios: Sequence[float], level: float) -> Part:
+def above_ratio(said: str, ratios: Sequence[float], level: float) -> ClaimPart:
     """That ratios > 0 lie above a level, by their logarithms: their mean is the geometric one."""
     return above(said, [math.log2(ratio) for ratio in ratios], math.log2(level), _as_ratio)
 
 
-def below_ratio(said: str, ratios: Sequence[float], level: float) -> Part:
+def below_ratio(said: str, ratios: Sequence[float], level: float) -> ClaimPart:
     """That ratios > 0 lie below a level, as in `above_ratio`."""
     return below(said, [math.log2(ratio) for ratio in ratios], math.log2(level), _as_ratio)
 
@@ -166,7 +168,7 @@ def _as_ratio(power: float) -> str:
 
 def _level(values: Sequence[float], level: float, form: Form, word: str) -> str:
     said = form.format if isinstance(form, str) else form
-    less, more, _ = compared([(value, level) for value in values])
+    less, more, _ = count_comparisons([(value, level) for value in values])
     count = more if word == "above" else less
     if not values:
         return NOTHING
@@ -177,11 +179,11 @@ def _level(values: Sequence[float], level: float, form: Form, word: str) -> str:
     return f"{count} of {len(values)} {word} {said(level)} (p = {p_value:.2g}), mean {mean}{inside}"
 
 
-def judged(said: str, parts: Sequence[Part], details: str = "", figure: str = "") -> Claim:
+def judge_claim(said: str, parts: Sequence[ClaimPart], details: str = "", figure: str = "") -> PaperClaim:
     """A claim out of its parts; where there are several, each says whether it holds."""
-    verdict = combined([part.verdict for part in parts])
+    verdict = combine_verdicts([part.verdict for part in parts])
     if len(parts) == 1:
-        return Claim(said, verdict, f"{parts[0].said}: {parts[0].figures}", details, figure)
+        return PaperClaim(said, verdict, f"{parts[0].said}: {parts[0].figures}", details, figure)
     whole = [f"{part.said}: {part.figures} ({part.verdict})" for part in parts]
     brief = [whole[0], *(f"{part.said}: {part.verdict}" for part in parts[1:])]
-    return Claim(said, verdict, "; ".join(whole), details, figure, "; ".join(brief))
+    return PaperClaim(said, verdict, "; ".join(whole), details, figure, "; ".join(brief))

@@ -23,8 +23,8 @@ from mipfs.drivers import solve
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.mil.bags import Bags
 from mipfs.lab.mil.miles import Miles, mean_distance
-from mipfs.plumbing.arrays import Array, Integers, scattered
-from mipfs.plumbing.declared import Natural, declared
+from mipfs.plumbing.arrays import Array, Integers, scatter
+from mipfs.plumbing.declared import Natural, check_arguments
 from mipfs.problem import Problem
 from mipfs.result.result import Result
 
@@ -89,7 +89,7 @@ class BagClassifier:
         return self.labels.of(self.decision_function(X, bags))
 
 
-@declared
+@check_arguments
 def solve_bags(
     data: Instance,
     *,
@@ -136,11 +136,11 @@ def solve_bags(
     if not result.has_classifier:
         raise UsageError(f"no classifier was found: stopped by {result.stop_reason.name}; give more time")
     weights = weights_of(result, bag_data.n_features)
-    rows = needed(weights[None, :], nearest)
-    return BagClassifier(result, rows, weights[rows], restricted(miles, rows), data.labels, data.feature_names)
+    rows = needed_concepts(weights[None, :], nearest)
+    return BagClassifier(result, rows, weights[rows], restrict_concepts(miles, rows), data.labels, data.feature_names)
 
 
-@declared
+@check_arguments
 def embedded(data: Instance, *, width: float | None = None, nearest: int | None = None) -> tuple[Instance, Miles]:
     """The bags of an instance as samples, with a feature for every row: for any loss and driver.
 
@@ -204,17 +204,17 @@ def user_values(data: Instance) -> Any:
 def weights_of(result: Result, count: int) -> Array:
     """The weights of a result on all `count` concepts."""
     found: Mapping[str, float] = result.weights
-    return scattered(count, [result.columns[name] for name in found], list(found.values()))
+    return scatter(count, [result.columns[name] for name in found], list(found.values()))
 
 
-def needed(weights: Array, nearest: int | None) -> Integers:
+def needed_concepts(weights: Array, nearest: int | None) -> Integers:
     """The concepts that a prediction needs: those with a weight (K, n) in any row; all where the nearest are asked."""
     if nearest is not None and nearest < weights.shape[1]:
         return np.arange(weights.shape[1], dtype=np.int64)
     return np.flatnonzero(np.any(weights != 0.0, axis=0)).astype(np.int64)
 
 
-def restricted(miles: Miles, rows: Integers) -> Miles:
+def restrict_concepts(miles: Miles, rows: Integers) -> Miles:
     """The embedding into some of its concepts."""
     nearest = miles.nearest if rows.size == miles.concepts.shape[0] else None
     return Miles(miles.concepts[rows], miles.width, miles.scale, nearest)

@@ -19,7 +19,7 @@ from scipy import sparse
 from mipfs.errors import UsageError
 from mipfs.lab.mil.bags import Bags
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.plumbing.declared import Positive, checked
+from mipfs.plumbing.declared import Positive, check_value
 
 NUMBERS_PER_BLOCK = 1 << 21
 """Numbers in a block of distances, of rows or of dense concepts: 16 MiB."""
@@ -103,11 +103,11 @@ class Miles:
         end = int(bags.starts[last]) if last < len(bags) else bags.n_rows
         tall = max(1, NUMBERS_PER_BLOCK // max(wide, 1 if self._sparse else self.concepts.shape[1]))
         for low, high in _blocks(end - begin, tall):
-            rows = self._scaled(X[bags.order[begin + low : begin + high]])
+            rows = self._scale_columns(X[bags.order[begin + low : begin + high]])
             bag, cuts = _cut(bags.starts[first:last] - begin, low, high)
             sizes = _norms(rows)[:, None]
             for start, stop in _blocks(K, wide):
-                concepts = self._scaled(self.concepts[start:stop])
+                concepts = self._scale_columns(self.concepts[start:stop])
                 squares = rows @ concepts.T
                 squares = squares.toarray() if self._sparse else squares
                 squares *= -2.0
@@ -128,10 +128,10 @@ class Miles:
     def _spread(self) -> float:
         """The mean ‖z_k‖² of the concepts as distances see them."""
         K = int(self.concepts.shape[0])
-        parts = (_norms(self._scaled(self.concepts[start:stop])) for start, stop in _blocks(K, self._wide))
+        parts = (_norms(self._scale_columns(self.concepts[start:stop])) for start, stop in _blocks(K, self._wide))
         return sum(float(part.sum()) for part in parts) / K
 
-    def _scaled(self, rows: Any) -> Any:
+    def _scale_columns(self, rows: Any) -> Any:
         """Rows, stored as the concepts are, centred where these are dense, and divided by the scale."""
         if self._sparse:
             return sparse.csr_array(rows) @ sparse.diags_array(1.0 / self.scale, format="csr")
@@ -190,7 +190,7 @@ def checked_width(width: Any) -> float:
     UsageError
         It is no finite number above 0.
     """
-    return float(checked("width", width, Positive))
+    return float(check_value("width", width, Positive))
 
 
 def check_nearest(nearest: Any) -> None:

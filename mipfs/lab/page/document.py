@@ -25,11 +25,11 @@ from mipfs.lab.studies.bench import Bench
 from mipfs.lab.studies.ladder import Comparison
 from mipfs.lab.studies.solution_path import SolutionPath
 from mipfs.plumbing import output_file
-from mipfs.plumbing.declared import check_fields, declared
+from mipfs.plumbing.declared import check_arguments, check_fields
 from mipfs.report import figure
 from mipfs.report.blocks import Reported
 from mipfs.report.charts import Detail
-from mipfs.report.visible import escaped
+from mipfs.report.visible import escape_text
 from mipfs.result.result import Result
 
 MOST_BYTES = 2_000_000
@@ -91,11 +91,11 @@ def html(items: Sequence[Item], title: str = "") -> str:
         text = _document(items, detail, title)
         if len(text.encode()) <= MOST_BYTES:
             return text
-        detail = detail.halved()
+        detail = detail.halve()
     raise UsageError(f"the page would be larger than {MOST_BYTES / 1e6:g} MB; give fewer results")
 
 
-@declared
+@check_arguments
 def write(path: str | Path, items: Sequence[Item], title: str = "") -> int:
     """Write the page of `html` to a file, and return its size in bytes.
 
@@ -118,14 +118,14 @@ def _document(items: Sequence[Item], detail: Detail, title: str) -> str:
         article(k, name, _inner(item, detail, 2 if one else 3), 1 if one else 2)
         for k, (item, name) in enumerate(zip(items, headings, strict=True))
     ]
-    made = f" · {escaped(items[0].name)}" if one and headings[0] != items[0].name else ""
+    made = f" · {escape_text(items[0].name)}" if one and headings[0] != items[0].name else ""
     title = title or (items[0].name if one else f"{len(items)} results")
-    links = "".join(f'<li><a href="#{anchor(k)}">{escaped(item.name)}</a></li>' for k, item in enumerate(items))
-    top = "" if one else f'<h1>{escaped(title)}</h1><nav aria-label="Results"><ul>{links}</ul></nav>'
+    links = "".join(f'<li><a href="#{anchor(k)}">{escape_text(item.name)}</a></li>' for k, item in enumerate(items))
+    top = "" if one else f'<h1>{escape_text(title)}</h1><nav aria-label="Results"><ul>{links}</ul></nav>'
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n{_policy()}\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escaped(title)} – mipfs</title>\n<style>{figure.style()}{_beside('page.css')}</style>\n</head>\n"
+        f"<title>{escape_text(title)} – mipfs</title>\n<style>{figure.style()}{_beside('page.css')}</style>\n</head>\n"
         '<body class="mipfs">\n<a class="skip" href="#main">Skip to the content</a>\n'
         f'<header><p class="made">mipfs: features selected with a proof{_kinds(items)}{made}</p>{top}</header>\n'
         f'<main id="main">{together}{"".join(parts)}</main>\n'
@@ -137,7 +137,7 @@ def _document(items: Sequence[Item], detail: Detail, title: str) -> str:
 
 def _kinds(items: Sequence[Item]) -> str:
     kinds = dict.fromkeys(KINDS.get(type(item.study), "Report") for item in items)
-    return f" · {escaped(', '.join(kinds).lower())}"
+    return f" · {escape_text(', '.join(kinds).lower())}"
 
 
 def _inner(item: Item, detail: Detail, level: int) -> str:

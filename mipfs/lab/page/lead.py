@@ -9,11 +9,11 @@ from typing import Any
 
 from mipfs.lab.classes import OneVsRest
 from mipfs.lab.page import of_classes
-from mipfs.lab.page.parts import counted, size_words
+from mipfs.lab.page.parts import describe_selected, size_words
 from mipfs.lab.studies.bench import Bench
 from mipfs.lab.studies.ladder import Comparison
 from mipfs.lab.studies.path_report import error_of, folds_of
-from mipfs.lab.studies.solution_path import Point, SolutionPath
+from mipfs.lab.studies.solution_path import PathPoint, SolutionPath
 from mipfs.lab.studies.steps import place_text
 from mipfs.measures.judged import LOG_LOSS
 from mipfs.report.blocks import Reported
@@ -45,7 +45,7 @@ def _about(M: Any) -> str:
 def _of_result(result: Result, name: str) -> str:
     if not result.has_classifier:
         return name
-    size = f"{size_words(result)} {counted(result)}"
+    size = f"{size_words(result)} {describe_selected(result)}"
     found = {
         Status.OPTIMAL: f"The best {size}",
         Status.FEASIBLE: f"{size}, the best found",
@@ -60,7 +60,7 @@ def plainly(result: Result) -> str:
         return verdict(result)
     most = re.sub("^<", "", percent(result.gap))
     sure = "It is proven" if result.bound_source == "dual" else "The solver says, and no certificate shows,"
-    rest = f"{sure} that no allowed choice of {counted(result)} is better by more than {most}."
+    rest = f"{sure} that no allowed choice of {describe_selected(result)} is better by more than {most}."
     if result.status is Status.OPTIMAL:
         return rest
     if result.status is Status.FEASIBLE:
@@ -72,10 +72,10 @@ def plainly(result: Result) -> str:
 
 def of_path(path: SolutionPath) -> str:
     """The point that was chosen, and how many points are proven."""
-    return "" if path.best is None else f"{_chosen(path, path.best)} "
+    return "" if path.best is None else f"{_describe_choice(path, path.best)} "
 
 
-def _chosen(path: SolutionPath, best: Point) -> str:
+def _describe_choice(path: SolutionPath, best: PathPoint) -> str:
     rule = "the simplest within one standard error of the least" if path.rule == "one-se" else "the least of all points"
     error = f"{100 * best.error:.3g}% ± {100 * best.standard_error:.2g}%"
     if path.by == LOG_LOSS:

@@ -14,24 +14,24 @@ from mipfs.lab.classes import OneVsRest
 from mipfs.lab.classes.judged import SHARES
 from mipfs.lab.classes.shown import bounds_of_classes, classes_table, weights_table
 from mipfs.lab.page.parts import (
-    Card,
+    PageCard,
     cards,
     chart_card,
     code,
+    describe_unchecked,
     lines,
-    marked,
-    measured,
+    mark_code,
+    measured_card,
     not_measured,
     status_pill,
     tiles,
-    unchecked,
 )
 from mipfs.lab.page.reproduce import facts
 from mipfs.proof.pair import sidecar_of
 from mipfs.report.blocks import Table
 from mipfs.report.charts import Detail
 from mipfs.report.numbers import number, percent, time_text
-from mipfs.report.visible import escaped
+from mipfs.report.visible import escape_text
 from mipfs.result.charts import weights_chart
 from mipfs.result.result import Result, Status
 from mipfs.result.words import certificate_words, problem_words, rows_in_words
@@ -55,17 +55,17 @@ def heading(found: OneVsRest) -> str:
 def classes_html(found: OneVsRest, score: Mapping[str, Any] | None, detail: Detail, level: int) -> str:
     """What the page shows of classifiers of several classes, below its heading."""
     shown = [] if len(found.classes) > MOST_CHARTS else list(found.classifiers)
-    said = f'<p class="verdict">{status_pill(found.status)}{escaped(plainly(found))}</p>'
+    said = f'<p class="verdict">{status_pill(found.status)}{escape_text(plainly(found))}</p>'
     return said + cards(
         [
             _held_out(found, score),
             *(_weights(one, detail) for one in shown),
-            Card(
+            PageCard(
                 "The weights of all classes", f'<div class="scroll">{weights_table(found).html()}</div>', is_wide=True
             ),
             _proof(found),
             _problem(found),
-            Card("How to reproduce it", _again(found), is_wide=True),
+            PageCard("How to reproduce it", _again(found), is_wide=True),
         ],
         level,
     )
@@ -85,7 +85,7 @@ def plainly(found: OneVsRest) -> str:
     return f"{first}{rule} It is proven of each that no allowed choice of features is better by more than {most}."
 
 
-def _held_out(found: OneVsRest, score: Mapping[str, Any] | None) -> Card:
+def _held_out(found: OneVsRest, score: Mapping[str, Any] | None) -> PageCard:
     """The confusion and shares on other data, or how to get them."""
     if score is None:
         return not_measured(found.file or "RESULT.json")
@@ -98,18 +98,18 @@ def _held_out(found: OneVsRest, score: Mapping[str, Any] | None) -> Card:
     table = Table(("is / predicted", *names), cells, left=1)
     values = [(words, "undefined" if score[key] is None else f"{score[key]:.4f}") for key, words in SHARES.items()]
     parts = f'<div class="scroll">{table.html()}</div>{Table(("measure", "value"), values).html()}'
-    said = f'<p class="first">{escaped(f"Right on {right:,} of {n:,} samples{where}{share}.")}</p>'
-    return measured([f'{said}<div class="beside">{parts}</div>'], bool(score.get("trained_on")))
+    said = f'<p class="first">{escape_text(f"Right on {right:,} of {n:,} samples{where}{share}.")}</p>'
+    return measured_card([f'{said}<div class="beside">{parts}</div>'], bool(score.get("trained_on")))
 
 
-def _weights(result: Result, detail: Detail) -> Card | None:
+def _weights(result: Result, detail: Detail) -> PageCard | None:
     """The weights of one class."""
     chart = weights_chart(result, detail.rows)
     title = f"{result.labels['positive']} against the rest"
     return None if chart is None else chart_card(title, replace(chart, title=""))
 
 
-def _proof(found: OneVsRest) -> Card:
+def _proof(found: OneVsRest) -> PageCard:
     """Figures, every class's own, and what stands behind them."""
     figures = [
         ("objective", number(found.objective), "the sum over the classes"),
@@ -119,17 +119,17 @@ def _proof(found: OneVsRest) -> Card:
     ]
     first = found.proofs[0].certificate
     if found.together is None and first is not None:
-        behind = f"one a class, in {escaped(str(first['file']))}; <code>mipfs verify</code> checks them."
+        behind = f"one a class, in {escape_text(str(first['file']))}; <code>mipfs verify</code> checks them."
     elif first is None and found.file is not None:
-        behind = f"in {escaped(sidecar_of(Path(found.file)).name)}; <code>mipfs verify</code> checks it."
+        behind = f"in {escape_text(sidecar_of(Path(found.file)).name)}; <code>mipfs verify</code> checks it."
     else:
-        behind = marked(certificate_words(found.proofs[0]))
+        behind = mark_code(certificate_words(found.proofs[0]))
     each = "" if found.together is not None else f'<div class="scroll">{classes_table(found).html()}</div>'
-    said = f'<p class="certificate">Certificate: {behind}</p>{unchecked("times, the driver and the command")}'
-    return Card("The proof", f"{tiles(figures)}{each}{said}", is_wide=True)
+    said = f'<p class="certificate">Certificate: {behind}</p>{describe_unchecked("times, the driver and the command")}'
+    return PageCard("The proof", f"{tiles(figures)}{each}{said}", is_wide=True)
 
 
-def _problem(found: OneVsRest) -> Card:
+def _problem(found: OneVsRest) -> PageCard:
     """The problem of every class in words; of a shared support that of all."""
     first = found.classifiers[0]
     free_of = replace(first, params={**first.params, "weight_bounds": None})
@@ -146,7 +146,7 @@ def _problem(found: OneVsRest) -> Card:
     told += bounds_of_classes(found)
     if found.class_weight:
         told.append(phrases.sentence(f"class weights: {phrases.class_weights(found.class_weight.items())}"))
-    return Card("The problem in words", lines(told), is_wide=True)
+    return PageCard("The problem in words", lines(told), is_wide=True)
 
 
 def _again(found: OneVsRest) -> str:

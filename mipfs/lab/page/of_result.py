@@ -9,13 +9,13 @@ from typing import Any
 
 from mipfs.lab.page.lead import of_score, plainly
 from mipfs.lab.page.parts import (
-    Card,
+    PageCard,
     cards,
     chart_card,
-    counted,
+    describe_selected,
     lines,
-    marked,
-    measured,
+    mark_code,
+    measured_card,
     not_measured,
     size_words,
     status_pill,
@@ -26,7 +26,7 @@ from mipfs.lab.page.reproduce import reproduce
 from mipfs.report.blocks import Alarm, Table
 from mipfs.report.charts import Detail
 from mipfs.report.numbers import number, percent, time_text, with_asked
-from mipfs.report.visible import escaped
+from mipfs.report.visible import escape_text
 from mipfs.result.advice import advice, constant_words
 from mipfs.result.charts import confusion_chart, gap_chart, presence_chart, supports_chart, weights_chart
 from mipfs.result.decided import decided_blocks
@@ -50,13 +50,13 @@ def result_html(result: Result, score: Score | None, detail: Detail, level: int)
             cards(
                 [
                     held_out or _missing(result),
-                    chart_card("Selected features", _untitled(weights_chart(result, detail.rows)), is_wide=True),
+                    chart_card("Selected features", _remove_title(weights_chart(result, detail.rows)), is_wide=True),
                     _proof(result, detail),
-                    _decided(result),
+                    _decided_card(result),
                     chart_card("In all, in some, in none", presence_chart(result, detail.rows), is_wide=True),
                     chart_card("Near-optimal supports", supports_chart(result, detail), is_wide=True),
                     _problem(result),
-                    Card("How to reproduce it", reproduce(result), is_wide=True),
+                    PageCard("How to reproduce it", reproduce(result), is_wide=True),
                 ],
                 level,
             ),
@@ -68,39 +68,39 @@ def head(result: Result) -> str:
     """Status, what it means, and what stands behind it."""
     conflict = ""
     if result.conflict:
-        names = ", ".join(f"<strong>{escaped(name)}</strong>" for name in result.conflict)
+        names = ", ".join(f"<strong>{escape_text(name)}</strong>" for name in result.conflict)
         conflict = f'<p class="conflict">{names}</p>'
     if words := constant_words(result):
-        conflict += f'<p class="alarm">{escaped(words)}</p>'
-    return f'<p class="verdict">{status_pill(result.status)}{alarm(result)}{escaped(plainly(result))}</p>{conflict}'
+        conflict += f'<p class="alarm">{escape_text(words)}</p>'
+    return f'<p class="verdict">{status_pill(result.status)}{alarm(result)}{escape_text(plainly(result))}</p>{conflict}'
 
 
 def alarm(result: Result) -> str:
     """A gap that was asked for and makes the status say little, beside it."""
     said = with_asked("", result.status.name, result.params.get("gap"))
-    return f'<small class="alarm">{escaped(said.removeprefix(", "))}.</small> ' if isinstance(said, Alarm) else ""
+    return f'<small class="alarm">{escape_text(said.removeprefix(", "))}.</small> ' if isinstance(said, Alarm) else ""
 
 
-def _proof(result: Result, detail: Detail) -> Card:
+def _proof(result: Result, detail: Detail) -> PageCard:
     """The exact words, figures, what stands behind them, and how the run came there."""
-    behind = marked(certificate_words(result))
+    behind = mark_code(certificate_words(result))
     exact = verdict(result)
-    said = "" if exact == plainly(result) else f"<p>{escaped(exact)}</p>"
+    said = "" if exact == plainly(result) else f"<p>{escape_text(exact)}</p>"
     chart = gap_chart(result, detail)
     drawn = "" if chart is None else replace(chart, title="Bound and incumbent against time").html()
     title = "The proof" if math.isfinite(result.bound) or result.status is Status.INFEASIBLE else "The run"
     certificate = f'<p class="certificate">Certificate: {behind}</p>'
-    return Card(title, f"{said}{certificate}{_figures(result)}{drawn}", is_wide=True)
+    return PageCard(title, f"{said}{certificate}{_figures(result)}{drawn}", is_wide=True)
 
 
-def _decided(result: Result) -> Card | None:
+def _decided_card(result: Result) -> PageCard | None:
     """What the proof decides of single features."""
     known = decided_blocks(result)
     if not known:
         return None
     words = "Of all selections that are as good, or nearly: the features in every one, in none, and those left open."
     table = "".join(replace(block, title="").html() for block in known if isinstance(block, Table))
-    return Card(
+    return PageCard(
         "What the proof decides of the features", f'<p>{words}</p><div class="scroll">{table}</div>', is_wide=True
     )
 
@@ -114,7 +114,7 @@ def ways(result: Result) -> str:
     return advice(result)
 
 
-def _untitled(chart: Any) -> Any:
+def _remove_title(chart: Any) -> Any:
     """A chart below a heading that says the same."""
     return None if chart is None else replace(chart, title="")
 
@@ -134,14 +134,14 @@ def _figures(result: Result) -> str:
         low, high = result.relaxed.get("lower"), result.relaxed["upper"]
         found.append(("relaxation", number(high), "" if low is None else f"at least {number(low)}"))
     if result.has_classifier:
-        found.append(("selected", size_words(result), counted(result)))
+        found.append(("selected", size_words(result), describe_selected(result)))
     found.append(("time", time_text(result.seconds), f"driver {result.driver}"))
     work = [(name, value) for name, value in result.counters.items() if value and name in ("nodes", "subproblems")]
     found += [(name, f"{value:,}", "") for name, value in work]
     return tiles(found)
 
 
-def _held_out(result: Result, score: Score | None) -> Card | None:
+def _held_out(result: Result, score: Score | None) -> PageCard | None:
     """Confusion and measures on data that was not trained on, and what validation said during the run.
 
     None where there is none.
@@ -152,9 +152,9 @@ def _held_out(result: Result, score: Score | None) -> Card | None:
         names_ = ", ".join(map(str, best.get("selected", ())))
         parts.append(
             f"<p>On the validation data the least error was {best['error']:.4f}, at iteration "
-            f"{escaped(str(best.get('iteration')))}, with {escaped(names_)}.</p>"
+            f"{escape_text(str(best.get('iteration')))}, with {escape_text(names_)}.</p>"
         )
-    return measured(parts, score is not None and bool(score.get("trained_on"))) if parts else None
+    return measured_card(parts, score is not None and bool(score.get("trained_on"))) if parts else None
 
 
 def judged_html(score: Score) -> str:
@@ -165,15 +165,15 @@ def judged_html(score: Score) -> str:
         values.insert(0, (f"{score['measure']['name']} (selected for)", score["measure"]["value"]))
     rows = [(name, "undefined" if value is None else f"{value:.4f}") for name, value in values]
     beside = confusion_chart(score, names).html() + Table(("measure", "value"), rows).html()
-    return f'<p class="first">{escaped(of_score(score))}</p><div class="beside">{beside}</div>'
+    return f'<p class="first">{escape_text(of_score(score))}</p><div class="beside">{beside}</div>'
 
 
-def _missing(result: Result) -> Card | None:
+def _missing(result: Result) -> PageCard | None:
     """How to get what a reader looks for first."""
     return not_measured("RESULT.json" if result.path is None else result.path.name) if result.has_classifier else None
 
 
-def _problem(result: Result) -> Card:
+def _problem(result: Result) -> PageCard:
     """The problem in words, and which rows bind."""
     rows = rows_in_words(result)
     table = ""
@@ -182,9 +182,12 @@ def _problem(result: Result) -> Card:
         names = ("row", "says", *(["at this selection"] if has_sum else []))
         body = []
         for row in rows[:MOST_ROWS]:
-            origin = f' <small class="facts">({escaped(row.origin)})</small>' if row.origin else ""
+            origin = f' <small class="facts">({escape_text(row.origin)})</small>' if row.origin else ""
             said = '<span class="contradicts">contradicts the others</span>' if row.conflicts else ""
-            cells = [f'<th scope="row">{escaped(row.name)}</th>', f"<td>{escaped(row.text)}{origin} {said}</td>"]
+            cells = [
+                f'<th scope="row">{escape_text(row.name)}</th>',
+                f"<td>{escape_text(row.text)}{origin} {said}</td>",
+            ]
             if has_sum:
                 binds = ' <span class="binds">binds</span>' if row.binds else ""
                 cells.append(f"<td>{'' if row.activity is None else f'{row.activity:g}'}{binds}</td>")
@@ -201,4 +204,4 @@ def _problem(result: Result) -> Card:
         extra.append(f"extra variable {name}" + (f" = {value:g} at this selection" if known else "") + cost)
     if result.extra_cost is not None and result.has_classifier:
         extra.append(f"of the objective {result.extra_cost:.8g} is what the extra variables cost")
-    return Card("The problem in words", lines([*problem_words(result), *extra]) + table, is_wide=True)
+    return PageCard("The problem in words", lines([*problem_words(result), *extra]) + table, is_wide=True)

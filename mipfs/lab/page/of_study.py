@@ -8,7 +8,17 @@ from dataclasses import replace
 
 from mipfs.lab.page.lead import of_path
 from mipfs.lab.page.of_result import Score, judged_html, ways
-from mipfs.lab.page.parts import Card, cards, chart_card, code, measured, pill, tiles, to_try, unchecked
+from mipfs.lab.page.parts import (
+    PageCard,
+    cards,
+    chart_card,
+    code,
+    describe_unchecked,
+    measured_card,
+    pill,
+    tiles,
+    to_try,
+)
 from mipfs.lab.page.reproduce import NAMES, facts, problem_lines
 from mipfs.lab.scorecard import Scorecard
 from mipfs.lab.studies.between import between_chart, between_table
@@ -16,12 +26,12 @@ from mipfs.lab.studies.charts import PLAIN, error_charts, ladder_chart, path_sup
 from mipfs.lab.studies.ladder import Comparison
 from mipfs.lab.studies.path_report import BETWEEN, bought_table, error_of, folds_of
 from mipfs.lab.studies.point_files import use_of
-from mipfs.lab.studies.solution_path import Point, SolutionPath
+from mipfs.lab.studies.solution_path import PathPoint, SolutionPath
 from mipfs.lab.studies.steps import place_text
-from mipfs.report.blocks import Line, Reported, Table
-from mipfs.report.charts import Chart, Curve, Detail, Lines
-from mipfs.report.numbers import listed, number, percent, stated, time_text
-from mipfs.report.visible import escaped
+from mipfs.report.blocks import Reported, Sentence, Table
+from mipfs.report.charts import Chart, Curve, Detail, LineChart
+from mipfs.report.numbers import list_names, number, percent, state_parameters, time_text
+from mipfs.report.visible import escape_text
 from mipfs.result.result import Status
 
 MOST_WEIGHTS = 200
@@ -48,12 +58,12 @@ def path_html(path: SolutionPath, scores: Sequence[Score] | None, detail: Detail
                 [
                     *(chart_card("", chart, is_wide=best is None) for chart in errors),
                     chart_card(f"Along the path, on {'the training' if seen else 'held-out'} data", held_out),
-                    None if rows is None else Card(choice, f"{rows.html()}<p>To use it:</p>{code(use_of(path))}"),
+                    None if rows is None else PageCard(choice, f"{rows.html()}<p>To use it:</p>{code(use_of(path))}"),
                     *(chart_card("", chart) for chart in charts),
                     chart_card("", path_supports(path, detail), is_wide=True),
                     _bought(path),
                     _between(path),
-                    Card("How to reproduce it", _path_again(path), is_wide=True),
+                    PageCard("How to reproduce it", _path_again(path), is_wide=True),
                 ],
                 level,
             ),
@@ -61,24 +71,26 @@ def path_html(path: SolutionPath, scores: Sequence[Score] | None, detail: Detail
     )
 
 
-def _bought(path: SolutionPath) -> Card | None:
+def _bought(path: SolutionPath) -> PageCard | None:
     """What a unit of a frontier's row bought."""
     table = None if path.row is None else bought_table(path)
     if path.row is None or table is None:
         return None
     said = "<p>On average, from one value to the next, at least and at most: proven, and no derivative.</p>"
-    return Card(
+    return PageCard(
         f"What a unit of {path.row.name} bought", f'{said}<div class="scroll">{table.html()}</div>', is_wide=True
     )
 
 
-def _between(path: SolutionPath) -> Card | None:
+def _between(path: SolutionPath) -> PageCard | None:
     """How far from the best a set is between the points along C."""
     table, chart = between_table(path), between_chart(path)
     if table is None:
         return None
     shown = f'<div class="scroll">{table.html()}</div>' if chart is None else replace(chart, title="").html()
-    return Card("Between the points", f"<p>{escaped(BETWEEN[0].upper() + BETWEEN[1:])}.</p>{shown}", is_wide=True)
+    return PageCard(
+        "Between the points", f"<p>{escape_text(BETWEEN[0].upper() + BETWEEN[1:])}.</p>{shown}", is_wide=True
+    )
 
 
 def _path_head(path: SolutionPath) -> str:
@@ -109,9 +121,11 @@ def _path_head(path: SolutionPath) -> str:
             )
         )
     found.append(("time", time_text(sum(point.seconds for point in path.points)), f"driver {path.driver}"))
-    solved = f'<p class="facts">Solved at every point: {escaped(stated(path.params, without=path.axes))}.</p>'
-    verdict = f'<p class="verdict">{pill(word, name)}{escaped(of_path(path))}{escaped(said)}.</p>'
-    return f"{verdict}{tiles(found)}{solved}{unchecked(_not_checked(path))}"
+    solved = (
+        f'<p class="facts">Solved at every point: {escape_text(state_parameters(path.params, without=path.axes))}.</p>'
+    )
+    verdict = f'<p class="verdict">{pill(word, name)}{escape_text(of_path(path))}{escape_text(said)}.</p>'
+    return f"{verdict}{tiles(found)}{solved}{describe_unchecked(_not_checked(path))}"
 
 
 def _not_checked(path: SolutionPath) -> str:
@@ -135,12 +149,12 @@ def _path_ways(path: SolutionPath) -> str:
     return f"these points are open ({names}{more})" + (f"; {what}" if what else "")
 
 
-def _weights(point: Point) -> Table:
+def _weights(point: PathPoint) -> Table:
     rows = [(name, number(value)) for name, value in list(point.result.weights.items())[:MOST_WEIGHTS]]
     return Table(("feature", "weight"), [*rows, ("(intercept)", number(point.result.intercept))])
 
 
-def _along(path: SolutionPath, scores: Sequence[Score]) -> Lines | None:
+def _along(path: SolutionPath, scores: Sequence[Score]) -> LineChart | None:
     """Measures on held-out data for every point of a path over one axis; a table alone for two."""
     pairs = sorted(zip(path.points, scores, strict=True), key=lambda pair: tuple(pair[0].place.values()))
     pairs = [(point, score) for point, score in pairs if score]
@@ -152,7 +166,7 @@ def _along(path: SolutionPath, scores: Sequence[Score]) -> Lines | None:
     rows = [
         (place_text(p.place), *("-" if s[name] is None else f"{s[name]:.4f}" for name, _ in names)) for p, s in pairs
     ]
-    return Lines(
+    return LineChart(
         "",
         x=x,
         curves=[Curve(name.replace("_", " "), [s[name] for _, s in pairs], role, percent=True) for name, role in names],
@@ -193,47 +207,51 @@ def comparison_html(comparison: Comparison, level: int) -> str:
         found += [("largest bound", number(top.value), top.name), ("gap", percent(top.gap), "")]
     found.append(("time", time_text(sum(rung.seconds for rung in comparison.ladder)), "all rungs"))
     if comparison.conflict:
-        names = ", ".join(f"<strong>{escaped(name)}</strong>" for name in comparison.conflict)
+        names = ", ".join(f"<strong>{escape_text(name)}</strong>" for name in comparison.conflict)
         said = f"{pill('INFEASIBLE', 's-bad')}No selection satisfies the rows. These contradict each other:"
         said = f'{said}</p><p class="conflict">{names}'
         ways_ = "drop or relax one of these rows"
     else:
         closed = not unfinished
         said = pill("ALL SOLVED" if closed else "OPEN", "s-good" if closed else "s-open")
-        said += escaped(f"{len(comparison.ladder) - len(unfinished)} of {len(comparison.ladder)} rungs are solved")
+        said += escape_text(f"{len(comparison.ladder) - len(unfinished)} of {len(comparison.ladder)} rungs are solved")
         if finite and math.isfinite(comparison.incumbent):
             most = percent(max(finite, key=lambda rung: rung.value).gap).removeprefix("<")
-            said += escaped(f"; together they prove that no choice is better than the one found by more than {most}")
+            said += escape_text(
+                f"; together they prove that no choice is better than the one found by more than {most}"
+            )
         said += "."
         limit = comparison.params.get("time_limit")
         names_ = ", ".join(f"{rung.name} ({rung.status})" for rung in unfinished)
         ways_ = (
             f"{names_}: more than {limit:g} s for each rung" if unfinished and isinstance(limit, (int, float)) else ""
         )
-    features = listed(comparison.selected) if comparison.selected else ""
+    features = list_names(comparison.selected) if comparison.selected else ""
     inner = [
         chart_card("", ladder_chart(comparison), is_wide=True),
-        Card("Features of the best classifier", f"<p>{escaped(features)}</p>", is_wide=True) if features else None,
-        None if comparison.command is None else Card("How to reproduce it", code(comparison.command), is_wide=True),
+        PageCard("Features of the best classifier", f"<p>{escape_text(features)}</p>", is_wide=True)
+        if features
+        else None,
+        None if comparison.command is None else PageCard("How to reproduce it", code(comparison.command), is_wide=True),
     ]
-    solved = f'<p class="facts">Solved: {escaped(stated(comparison.params))}.</p>'
-    bare = unchecked(NOTHING_PROVEN)
+    solved = f'<p class="facts">Solved: {escape_text(state_parameters(comparison.params))}.</p>'
+    bare = describe_unchecked(NOTHING_PROVEN)
     return f'<p class="verdict">{said}</p>{tiles(found)}{solved}{bare}{to_try(ways_)}{cards(inner, level)}'
 
 
 def reported_html(study: Reported, score: Score | None, level: int) -> str:
     """What the page shows of anything else that has a report, and of a card how it does on labelled data."""
-    said = f'<p class="verdict">{escaped(study.lead())}</p>' if study.lead() else ""
-    parts: list[Card] = []
+    said = f'<p class="verdict">{escape_text(study.lead())}</p>' if study.lead() else ""
+    parts: list[PageCard] = []
     for block in study.shown():
-        if isinstance(block, Line) and not block.line.strip():
+        if isinstance(block, Sentence) and not block.line.strip():
             continue
         inner = block.html()
-        if isinstance(block, Line) and parts:  # a sentence is said of what stands above it
+        if isinstance(block, Sentence) and parts:  # a sentence is said of what stands above it
             parts[-1] = replace(parts[-1], html=parts[-1].html + inner)
         else:
             scrolled = inner if isinstance(block, Chart) else f'<div class="scroll">{inner}</div>'
-            parts.append(Card("", scrolled, is_wide=True))
-    judged = [] if score is None else [measured([judged_html(score)], bool(score.get("trained_on")))]
-    bare = unchecked(OF_SEARCH if isinstance(study, Scorecard) else NOTHING_PROVEN)
+            parts.append(PageCard("", scrolled, is_wide=True))
+    judged = [] if score is None else [measured_card([judged_html(score)], bool(score.get("trained_on")))]
+    bare = describe_unchecked(OF_SEARCH if isinstance(study, Scorecard) else NOTHING_PROVEN)
     return said + bare + cards([*parts[:2], *judged, *parts[2:]], level)

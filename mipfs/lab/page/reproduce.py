@@ -8,7 +8,7 @@ from typing import Any
 
 from mipfs import drivers
 from mipfs.lab.page.parts import code
-from mipfs.report.visible import escaped, visible
+from mipfs.report.visible import escape_text, visible
 from mipfs.result.result import Result, StopReason
 
 DEFAULTS = {"loss": "hinge", "bias": True, "lambda": 0.0, "margin": "unit"}
@@ -32,13 +32,15 @@ def reproduce(result: Result) -> str:
 
 def facts(result: Result) -> list[str]:
     """The data's fingerprint and the versions."""
-    found = [f"data, SHA-256 of its samples: <code>{escaped(result.data_sha256)}</code>"]
+    found = [f"data, SHA-256 of its samples: <code>{escape_text(result.data_sha256)}</code>"]
     if result.certificate is not None:
         name = result.certificate["file"]
         sha = result.certificate["sha256"]
-        found.append(f"certificate {escaped(name)}, SHA-256: <code>{escaped(sha)}</code>")
+        found.append(f"certificate {escape_text(name)}, SHA-256: <code>{escape_text(sha)}</code>")
     if result.versions:
-        found.append(", ".join(f"{escaped(name)} {escaped(version)}" for name, version in result.versions.items()))
+        found.append(
+            ", ".join(f"{escape_text(name)} {escape_text(version)}" for name, version in result.versions.items())
+        )
     return [f'<p class="facts">{line}</p>' for line in found]
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.lab.page.parts import Card, anchor, cards, chart_card, status_pill
+from mipfs.lab.page.parts import PageCard, anchor, cards, chart_card, status_pill
 from mipfs.report.blocks import Table
-from mipfs.report.charts import FAMILY, Curve, Detail, Grid, Lines
-from mipfs.report.numbers import listed, number, percent, time_text
+from mipfs.report.charts import FAMILY, Curve, Detail, HeatMap, LineChart
+from mipfs.report.numbers import list_names, number, percent, time_text
 from mipfs.report.thinning import visible
-from mipfs.report.visible import escaped
+from mipfs.report.visible import escape_text
 from mipfs.result.result import Result
 
 LEAST_GAP = 1e-6
@@ -31,7 +31,7 @@ def overview(named: Sequence[Named], detail: Detail) -> str:
     differing = _differing([result.params for _, _, result in named])
     return cards(
         [
-            Card("Side by side", _table(named, differing), is_wide=True),
+            PageCard("Side by side", _table(named, differing), is_wide=True),
             chart_card("", _gaps(named, detail), is_wide=True),
             chart_card("", _features(named, detail), is_wide=True),
         ],
@@ -60,9 +60,11 @@ def _table(named: Sequence[Named], differing: Sequence[str]) -> str:
             result.driver,
             *(_cell(key, result.params.get(key)) for key in differing),
         ]
-        link = f'<th scope="row"><a href="#{anchor(k)}">{escaped(name)}</a></th><td>{status_pill(result.status)}</td>'
-        lines.append(f"<tr>{link}{''.join(f'<td>{escaped(cell)}</td>' for cell in cells)}</tr>")
-    head = "".join(f'<th scope="col">{escaped(name)}</th>' for name in header)
+        link = (
+            f'<th scope="row"><a href="#{anchor(k)}">{escape_text(name)}</a></th><td>{status_pill(result.status)}</td>'
+        )
+        lines.append(f"<tr>{link}{''.join(f'<td>{escape_text(cell)}</td>' for cell in cells)}</tr>")
+    head = "".join(f'<th scope="col">{escape_text(name)}</th>' for name in header)
     return f'<div class="scroll"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
 
 
@@ -78,7 +80,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 
-def _gaps(named: Sequence[Named], detail: Detail) -> Lines | None:
+def _gaps(named: Sequence[Named], detail: Detail) -> LineChart | None:
     """The gaps of all runs against time, on a common axis."""
     runs = []
     for _, name, result in named:
@@ -95,12 +97,12 @@ def _gaps(named: Sequence[Named], detail: Detail) -> Lines | None:
     for (name, seconds, gaps), role in zip(runs, FAMILY, strict=False):
         places = np.searchsorted(seconds, x, side="right") - 1
         values = np.where((places >= 0) & (x <= seconds[-1]), gaps[np.maximum(places, 0)], np.nan)
-        curves.append(Curve(name, [_shown(v) for v in values.tolist()], role, percent=True))
+        curves.append(Curve(name, [_shown_gap(v) for v in values.tolist()], role, percent=True))
     known = [v for curve in curves for v in curve.y if v is not None]
     ends = [float(seconds[-1]) for _, seconds, _ in runs]
     low = min(1e-4, *(v for v in known)) if known else 1e-4
     note = "" if len(named) == len(runs) else f"{len(runs)} of {len(named)} results have a gap to show here."
-    return Lines(
+    return LineChart(
         "The gaps against time",
         x=x.tolist(),
         curves=curves,
@@ -119,11 +121,11 @@ def _gaps(named: Sequence[Named], detail: Detail) -> Lines | None:
     )
 
 
-def _shown(gap: float) -> float | None:
+def _shown_gap(gap: float) -> float | None:
     return max(LEAST_GAP, float(f"{gap:.6g}")) if math.isfinite(gap) else None
 
 
-def _features(named: Sequence[Named], detail: Detail) -> Grid | None:
+def _features(named: Sequence[Named], detail: Detail) -> HeatMap | None:
     """Features × results."""
     found = [(name, result) for _, name, result in named if result.has_classifier][: detail.supports]
     times: dict[str, int] = {}
@@ -138,7 +140,7 @@ def _features(named: Sequence[Named], detail: Detail) -> Grid | None:
         "" if len(shown) == len(names) else f"The {len(shown)} features that are selected most often of {len(names)}."
     )
     sets = [frozenset(result.selected) for _, result in found]
-    return Grid(
+    return HeatMap(
         "Which features are selected where",
         rows=shown,
         columns=[str(k + 1) for k in range(len(found))],
@@ -148,5 +150,5 @@ def _features(named: Sequence[Named], detail: Detail) -> Grid | None:
         right_title="times",
         x_label="results, in the order of the table",
         note=note,
-        table=Table(("result", "features"), [(name, listed(result.selected)) for name, result in found], left=2),
+        table=Table(("result", "features"), [(name, list_names(result.selected)) for name, result in found], left=2),
     )

@@ -47,9 +47,9 @@ class Column:
     def of(self, values: Array) -> Array:
         """The column of the user's values (n,)."""
         if self.threshold is not None:
-            return (snapped(values) >= self.threshold).astype(float)
+            return (snap_values(values) >= self.threshold).astype(float)
         if self.kind == "two values":
-            return (snapped(values) - self.origin) / self.unit
+            return (snap_values(values) - self.origin) / self.unit
         return (values - self.origin) / self.unit
 
 
@@ -64,7 +64,7 @@ def totals(columns: Sequence[Column], points: Sequence[int], values: Mapping[str
     return found, sizes
 
 
-def snapped(values: Array) -> Array:
+def snap_values(values: Array) -> Array:
     """Values (n,) to `VALUE_DIGITS` significant digits."""
     return to_digits(values, np.abs(values), VALUE_DIGITS)
 
@@ -88,7 +88,7 @@ def columns_of(values: Mapping[str, Array], scales: Mapping[str, tuple[float, fl
     """
     for name, raw in values.items():
         shift, scale = scales[name]
-        column = snapped(raw)
+        column = snap_values(raw)
         ends = np.unique(column)
         if ends.size == 2:
             origin, unit = float(ends[0]), float(ends[1] - ends[0])

@@ -63,7 +63,7 @@ class Ground:
     bias: bool
 
     @classmethod
-    def gathered(cls, Z: Array, d: Array, y: Array, c: Array, loss: Loss, bias: bool) -> Ground:
+    def gather(cls, Z: Array, d: Array, y: Array, c: Array, loss: Loss, bias: bool) -> Ground:
         """Samples that are alike, with the sum of their weights."""
         return cls(Z, d, y, c, loss, bias).alike()[0]
 
@@ -85,7 +85,7 @@ class Ground:
 
     def constant(self) -> Ground:
         """A column of zeros, alike samples gathered."""
-        return self.gathered(np.zeros((len(self.y), 1)), np.ones(1), self.y, self.c, self.loss, self.bias)
+        return self.gather(np.zeros((len(self.y), 1)), np.ones(1), self.y, self.c, self.loss, self.bias)
 
     def along(self, points: Whole) -> Ground:
         """The one column of totals of some points, alike samples gathered."""
@@ -94,11 +94,11 @@ class Ground:
         # Totals that differ by rounding are alike: the objective is computed anew from the data.
         step = np.ldexp(1.0, int(np.frexp(np.abs(self.Z) @ np.abs(points))[1].max()) - ALIKE)
         totals = np.rint(totals / step) * step
-        return self.gathered(totals[:, None], np.array([length]), self.y, self.c, self.loss, self.bias)
+        return self.gather(totals[:, None], np.array([length]), self.y, self.c, self.loss, self.bias)
 
 
 @dataclass(frozen=True, eq=False)
-class Proof:
+class ConeProof:
     """What a dual vector proves of every box: g(α) rounded down, q (k,), and how far off q may be (k,).
 
     `whole` (n,) and `shift` are the vector itself, α = whole · 2^−shift.
@@ -112,7 +112,7 @@ class Proof:
     shift: int
 
     @classmethod
-    def of(cls, ground: Ground, alpha: Array, gathered: int) -> Proof:
+    def of(cls, ground: Ground, alpha: Array, gathered: int) -> ConeProof:
         """That of an approximate dual vector (n,); `gathered` samples stand behind the ground."""
         loss, c = ground.loss, ground.c
         top = loss.top(c)
@@ -125,13 +125,13 @@ class Proof:
         q, shrink = ground.Z.T @ signed / ground.d, 4.0 * (gathered + 8) * U
         return cls(float(g) - loss.assumed_error(c), q, off, shrink, whole, shift)
 
-    def over(self, columns: Whole) -> Proof:
+    def over(self, columns: Whole) -> ConeProof:
         """What it proves over some of the columns."""
         return replace(self, q=self.q[columns], off=self.off[columns])
 
     def bound(self, d: Array, low: Whole, high: Whole) -> float:
         """A number below F on the cone of a box of points, which is never negative."""
-        v = projected(self.q, d * low, d * high)
+        v = project_on_cone(self.q, d * low, d * high)
         p = in_polar(self.q - v, d, low, high)
         left = np.abs(self.q - p)
         left += self.off + 4.0 * U * (np.abs(self.q) + np.abs(p))
@@ -145,7 +145,7 @@ def is_free(low: Ends, high: Ends) -> bool:
     return bool(np.all((low <= 0) & (high >= 0)))
 
 
-def projected(q: Array, low: Array, high: Array) -> Array:
+def project_on_cone(q: Array, low: Array, high: Array) -> Array:
     """The nearest v to q (k,) with low·a ≤ v ≤ high·a for some a ≥ 0."""
     if np.all((low <= 0) & (high >= 0)):
         return np.clip(q, np.where(low < 0, -np.inf, 0.0), np.where(high > 0, np.inf, 0.0))
@@ -184,7 +184,7 @@ def in_polar(p: Array, d: Array, low: Whole, high: Whole) -> Array:
     return moved
 
 
-def solved(ground: Ground, low: Whole, high: Whole) -> tuple[Array, float, Array]:
+def solve_cone(ground: Ground, low: Whole, high: Whole) -> tuple[Array, float, Array]:
     """w (k,), b and an approximate α (n,) of the least F on the cone of a box.
 
     Raises

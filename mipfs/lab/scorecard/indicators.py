@@ -25,7 +25,7 @@ import numpy as np
 
 from mipfs.data.recipe import MISSING, MISSING_LEVEL
 from mipfs.errors import DataError, UsageError
-from mipfs.lab.scorecard.columns import snapped, thresholds
+from mipfs.lab.scorecard.columns import snap_values, thresholds
 from mipfs.report.visible import as_json
 from mipfs.result.saved_card import exact
 
@@ -207,7 +207,7 @@ def _cut(name: str, cells: Sequence[str], count: int, codes: tuple[float, ...]) 
     if any(value is None for value in there):
         return Cut(name, missing=missing, is_words=True)
     values = [value for value in there if value is not None]
-    ordinary = snapped(np.array([value for value in values if value not in codes]))
+    ordinary = snap_values(np.array([value for value in values if value not in codes]))
     ends = np.unique(ordinary)
     found: list[float] = []
     if ends.size == 2:
@@ -228,7 +228,7 @@ def number(cell: str) -> float | None:
         value = float(cell)
     except ValueError:
         return None
-    return float(snapped(np.array([value]))[0]) if math.isfinite(value) else None
+    return float(snap_values(np.array([value]))[0]) if math.isfinite(value) else None
 
 
 def read_table(path: Path) -> Table:

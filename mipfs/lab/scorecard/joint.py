@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from mipfs.errors import NumericalError
 from mipfs.lab.scorecard.columns import Column
-from mipfs.lab.scorecard.cone import Ground, Proof, Whole, solved
-from mipfs.lab.scorecard.search import ROUNDED_AT_A_NODE, ROUNDED_AT_THE_ROOT, Node, Search
+from mipfs.lab.scorecard.cone import ConeProof, Ground, Whole, solve_cone
+from mipfs.lab.scorecard.search import ROUNDED_AT_A_NODE, ROUNDED_AT_THE_ROOT, BoxNode, BoxSearch
 from mipfs.plumbing import total_limit
 from mipfs.plumbing.arrays import Array
 from mipfs.proof.duals import DualStore
@@ -47,7 +47,7 @@ PREFIX = "joint_"
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class CardCandidates:
     """What a card may be made of.
 
     Attributes
@@ -108,14 +108,14 @@ class Guide:
         return cls(np.zeros((0, n)), nothing, nothing.reshape(0, 2), nothing)
 
 
-class Pool:
+class DualPool:
     """Dual vectors over all samples, each with what it proves: g (D,), and of every feature ½ Σ (q_j/s_j)² (D, F)."""
 
-    def __init__(self, among: Candidates) -> None:
+    def __init__(self, among: CardCandidates) -> None:
         self.among = among
         c = among.ground.c
         self.store = DualStore(c.size, None if np.all(c == c[0]) else c)
-        self.proofs: list[Proof] = []
+        self.proofs: list[ConeProof] = []
         self._g, self._costs = np.empty(64), np.empty((64, len(among.names)))
 
     @property
@@ -129,7 +129,7 @@ class Pool:
     def add(self, alpha: Array) -> int:
         """Store an approximate dual vector (n,), made feasible; returns its position."""
         ground, d = self.among.ground, len(self.proofs)
-        proof = Proof.of(ground, alpha, ground.y.size)
+        proof = ConeProof.of(ground, alpha, ground.y.size)
         self.store.add(proof.whole, proof.shift)
         self.proofs.append(proof)
         if d == self._g.size:
@@ -174,7 +174,7 @@ class Pool:
 
 
 @dataclass(eq=False)
-class Tree:
+class CardTree:
     """The nodes of the proof: what each is split on, at which value, its children, and its dual vector."""
 
     split: list[int] = field(default_factory=lambda: [LEAF])
@@ -202,7 +202,7 @@ class Tree:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class CardNode:
     """An open node: candidates' states (F,), the columns that are in with their box, its bound and who proves it.
 
     `guide` is the node of the guide that it follows; −1 for none.
@@ -224,7 +224,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class JointSearchResult:
     """What the search ends with: points (k,) of all columns of the candidates, objective, proven bound, and the proof.
 
     `supports` are the sets of features whose points were looked at.
@@ -255,20 +255,20 @@ class JointSearch:
     """
 
     def __init__(
-        self, among: Candidates, guide: Guide, start: tuple[Whole, float, float, float], gap: float, deadline: float
+        self, among: CardCandidates, guide: Guide, start: tuple[Whole, float, float, float], gap: float, deadline: float
     ) -> None:
         self.among, self.guide, self.gap, self.deadline = among, guide, gap, deadline
-        self.pool, self.tree = Pool(among), Tree()
+        self.pool, self.tree = DualPool(among), CardTree()
         self.at, self.best = start[:3], start[3]
         self.settled, self.nodes = np.inf, 0
         self._count = itertools.count()
-        self._heap: list[tuple[float, int, Part]] = []
-        self._searches: dict[tuple[int, ...], tuple[Search, Whole]] = {}
+        self._heap: list[tuple[float, int, CardNode]] = []
+        self._searches: dict[tuple[int, ...], tuple[BoxSearch, Whole]] = {}
         for alpha in guide.alphas:
             self.pool.add(alpha)
         nothing = np.zeros(1, dtype=np.int64)  # the card without points
         alike, place = replace(among.ground, Z=np.zeros((among.ground.y.size, 1)), d=np.ones(1)).alike()
-        self.pool.add(self._spread(alike, solved(alike, nothing, nothing)[2], place))
+        self.pool.add(self._spread(alike, solve_cone(alike, nothing, nothing)[2], place))
 
     def _spread(self, alike: Ground, alpha: Array, place: Whole) -> Array:
         """The dual vector (n,) of all samples that one of gathered samples stands for: by their weights."""
@@ -279,7 +279,7 @@ class JointSearch:
         """The bound from which on a node is of no interest."""
         return self.best - self.gap * abs(self.best)
 
-    def run(self) -> Together:
+    def run(self) -> JointSearchResult:
         """Search until the gap is closed, the time is up, or Ctrl-C."""
         reason = StopReason.GAP_CLOSED
         root = np.full(len(self.among.names), OPEN, dtype=np.int8)
@@ -309,9 +309,9 @@ class JointSearch:
         if status is Status.FEASIBLE and reason is StopReason.GAP_CLOSED:
             reason = StopReason.NUMERICAL
         supports = len(self._searches)
-        return Together(*self.at, self.best, bound, status, reason, self.nodes, supports, self._arrays())
+        return JointSearchResult(*self.at, self.best, bound, status, reason, self.nodes, supports, self._arrays())
 
-    def _push(self, part: Part) -> None:
+    def _push(self, part: CardNode) -> None:
         heapq.heappush(self._heap, (part.bound, next(self._count), part))
 
     def _settle(self, place: int, dual: int, bound: float) -> None:
@@ -324,7 +324,7 @@ class JointSearch:
         state: npt.NDArray[np.int8],
         known: tuple[float, int] | None = None,
         guide: int = -1,
-    ) -> Part:
+    ) -> CardNode:
         """A node with whole boxes; with M features in, those that are open are out.
 
         `known` is a bound with its dual vector, of a node above; without it the pool is asked.
@@ -336,9 +336,9 @@ class JointSearch:
         if known is None or not np.any(state == OPEN):
             own = self.pool.best(state)
             known = own if known is None or own[0] > known[0] else known
-        return Part(place, state, columns, low, high, *known, guide)
+        return CardNode(place, state, columns, low, high, *known, guide)
 
-    def _children(self, part: Part) -> list[Part]:
+    def _children(self, part: CardNode) -> list[CardNode]:
         """The parts of a node that may hold something better; what is left out is settled."""
         self.nodes += 1
         found = self._of_points(part) if part.is_whole else self._of_features(part)
@@ -350,7 +350,7 @@ class JointSearch:
                 kept.append(child)
         return kept
 
-    def _of_features(self, part: Part) -> list[Part]:
+    def _of_features(self, part: CardNode) -> list[CardNode]:
         """Split as the guide does, or on the open feature that the best dual vector has the most of."""
         g = part.guide
         if g >= 0 and self.guide.dual[g] >= 0:
@@ -372,7 +372,9 @@ class JointSearch:
         costs = np.where(part.state == OPEN, self.pool.costs[dual], -1.0)
         return self._both(part, int(np.argmax(costs)))
 
-    def _both(self, part: Part, f: int, known: tuple[float, int] | None = None, below: Any = (-1, -1)) -> list[Part]:
+    def _both(
+        self, part: CardNode, f: int, known: tuple[float, int] | None = None, below: Any = (-1, -1)
+    ) -> list[CardNode]:
         """The children of a node that is split on feature f, by the bound of the node or of the pool."""
         parts = []
         for value, place in zip((OUT, IN), self.tree.branch(part.place, f), strict=True):
@@ -381,7 +383,7 @@ class JointSearch:
             parts.append(self._part(place, state, known, int(below[value])))
         return parts
 
-    def _screened(self, part: Part, d: int, below: int) -> Part:
+    def _screened(self, part: CardNode, d: int, below: int) -> CardNode:
         """A chain of splits on the features whose other side dual vector d proves to be of no interest."""
         place, state, bound = part.place, part.state.copy(), part.bound
         for f in np.flatnonzero(state == OPEN).tolist():
@@ -400,23 +402,23 @@ class JointSearch:
         known = (own, d) if own > bound else (bound, part.dual)
         return self._part(place, state, known, below)
 
-    def _search(self, columns: Whole) -> tuple[Search, Whole]:
+    def _search(self, columns: Whole) -> tuple[BoxSearch, Whole]:
         """The search over the points of some columns, and the place (n,) of every sample in its ground."""
         key = tuple(columns.tolist())
         if key not in self._searches:
             ground, place = self.among.ground.over(columns).alike()
             low, high = self.among.low[columns], self.among.high[columns]
-            search = Search(ground, low, high, self.among.most, self.among.ground.y.size, self.gap, self.deadline)
+            search = BoxSearch(ground, low, high, self.among.most, self.among.ground.y.size, self.gap, self.deadline)
             search.at = np.zeros(columns.size, dtype=np.int64), 1.0, 0.0
             self._searches[key] = search, place
         return self._searches[key]
 
-    def _of_points(self, part: Part) -> list[Part]:
+    def _of_points(self, part: CardNode) -> list[CardNode]:
         """Split on a point, after the relaxation over the box was solved and rounded."""
         search, place = self._search(part.columns)
         search.best = self.best
         try:
-            w, _, alpha = solved(search.ground, part.low, part.high)
+            w, _, alpha = solve_cone(search.ground, part.low, part.high)
         except NumericalError:
             return self._given_up(part)
         d = self.pool.add(self._spread(search.ground, alpha, place))
@@ -424,19 +426,19 @@ class JointSearch:
         own = self.pool.bound(d, part.columns, part.low, part.high)
         if own >= bound:
             bound, dual = own, d
-        node = Node(bound, part.low, part.high)
-        scales = self._rounded(part, search, node, w)
+        node = BoxNode(bound, part.low, part.high)
+        scales = self._round_card(part, search, node, w)
         if bound >= self.cutoff or np.array_equal(part.low, part.high):
             self._settle(part.place, dual, bound)
             return []
         return self._halves(part, search, node, w / scales[0] if scales else np.zeros(w.size), dual)
 
-    def _given_up(self, part: Part) -> list[Part]:
+    def _given_up(self, part: CardNode) -> list[CardNode]:
         """A node whose relaxation no solver could solve keeps the bound that it has."""
         self._settle(part.place, part.dual, part.bound)
         return []
 
-    def _rounded(self, part: Part, search: Search, node: Node, w: Array) -> list[float]:
+    def _round_card(self, part: CardNode, search: BoxSearch, node: BoxNode, w: Array) -> list[float]:
         """Cards near the relaxation are tried, and the best one kept; the scales that were tried."""
         root = search.nodes == 0
         search.nodes += 1
@@ -452,7 +454,7 @@ class JointSearch:
             self.at, self.best = (points, search.at[1], search.at[2]), search.best
         return scales
 
-    def _halves(self, part: Part, search: Search, node: Node, t: Array, dual: int) -> list[Part]:
+    def _halves(self, part: CardNode, search: BoxSearch, node: BoxNode, t: Array, dual: int) -> list[CardNode]:
         """Both halves of a box; one whose points may be doubled is left out."""
         j, at = search.cut(node, t)
         parts = []

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from mipfs import drivers
-from mipfs.data.bounds import excluding_0, settled
+from mipfs.data.bounds import excluding_0, settle_bounds
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.lab.scorecard.card import Among, Scorecard
+from mipfs.lab.scorecard.card import CardComparison, Scorecard
 from mipfs.lab.scorecard.columns import Column, columns_of
 from mipfs.lab.scorecard.cone import Ground
-from mipfs.lab.scorecard.search import Search
+from mipfs.lab.scorecard.search import BoxSearch
 from mipfs.losses import get_loss, is_joint
 from mipfs.plumbing.arrays import Array
-from mipfs.plumbing.declared import Count, Gap, Natural, Seconds, declared
+from mipfs.plumbing.declared import Count, Gap, Natural, Seconds, check_arguments
 from mipfs.problem import Problem
 from mipfs.result.posed import posed_again
 from mipfs.result.prediction import user_columns
@@ -35,7 +35,7 @@ MOST_SETS = 100
 """Near-optimal sets, the best first, of which cards are made."""
 
 
-@declared
+@check_arguments
 def scorecard(
     result: Result,
     data: Instance,
@@ -115,7 +115,7 @@ def _best(
         tried += 1
         if card.objective < least.objective:
             least = card
-    return replace(least, among=Among(tried, len(others) + 1, best.objective))
+    return replace(least, among=CardComparison(tried, len(others) + 1, best.objective))
 
 
 def _sets(result: Result) -> list[frozenset[str]]:
@@ -143,7 +143,7 @@ def card_of(result: Result, data: Instance, asked: tuple[int, int, float], end: 
     whole = ground_of(problem, columns, values)
     ground = whole.alike()[0]
     low, high = ends_of(columns, result.params.get("weight_bounds") or {}, points)
-    found = Search(ground, low, high, points, data.n_samples, gap, end).run()
+    found = BoxSearch(ground, low, high, points, data.n_samples, gap, end).run()
     objective = whole.value(found.scale * found.points.astype(float), found.intercept)
     shift = float(found.points @ np.array([column.center for column in columns]))
     card = Scorecard(
@@ -201,7 +201,7 @@ def problem_of(result: Result, data: Instance, points: int, bins: int) -> Proble
         )
     if result.params.get("weight_rows"):
         raise UsageError("points keep no rows over the weights; solve without weight_rows for a scorecard")
-    if held := excluding_0(settled(result.params.get("weight_bounds") or {}, data.index, data.like)):
+    if held := excluding_0(settle_bounds(result.params.get("weight_bounds") or {}, data.index, data.like)):
         raise UsageError(f"points keep no weight_bounds that exclude 0, as those of {held[0]!r} do; solve without them")
     free: dict[str, Any] = {"cardinality": False, "lam": 0.0, "forced_in": (), "forced_out": (), "weight_bounds": {}}
     problem = posed_again(result, data, "a scorecard", **free)

@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from mipfs.check.known import EVERY_ARRAY, OF_CARDS
 from mipfs.errors import DataError
-from mipfs.lab.scorecard.card import VERSION, Joint, OddsScale, Scorecard
+from mipfs.lab.scorecard.card import VERSION, CardFamily, OddsScale, Scorecard
 from mipfs.lab.scorecard.columns import Column
 from mipfs.plumbing import typed_json
-from mipfs.plumbing.declared import Count, Excess, Positive, Share, Within, declared
+from mipfs.plumbing.declared import Count, Excess, NumberRange, Positive, Share, check_arguments
 from mipfs.plumbing.typed_json import JUDGED, Null, Sha256, Such, Whole, Written
 from mipfs.readers.arrays import load_arrays, write_arrays
 from mipfs.readers.room import PROOF_TIMES
@@ -86,8 +86,8 @@ class CardDocument(TypedDict):
     bins: NotRequired[Annotated[int, Written(Whole)]]
     scale: Positive
     intercept: float
-    card: Annotated[tuple[Points, ...], Within(1)]
-    totals: Annotated[list[Totals], Written(Annotated[list[Totals], Within(1)])]
+    card: Annotated[tuple[Points, ...], NumberRange(1)]
+    totals: Annotated[list[Totals], Written(Annotated[list[Totals], NumberRange(1)])]
     error: Annotated[float, Written(Excess)]
     roc_auc: float | None
     labels: Annotated[LabelsEntry, JUDGED]
@@ -100,7 +100,7 @@ class CardDocument(TypedDict):
     sha256: NotRequired[Annotated[Sha256, JUDGED]]
 
 
-@declared
+@check_arguments
 def read_scorecard(path: str | Path) -> Scorecard:
     """Read a scorecard that `mipfs scorecard --json` or `Scorecard.save` wrote.
 
@@ -140,7 +140,7 @@ def read_scorecard(path: str | Path) -> Scorecard:
 
 def _parted(document: Mapping[str, Any], result: Result, path: Path) -> tuple[Result, Mapping[str, npt.NDArray[Any]]]:
     """The result with the certificate that is its own, and the arrays of the card's proof, which stand in one file."""
-    content = sidecar.held(result) if "joint" in document else None
+    content = sidecar.held_sidecar(result) if "joint" in document else None
     if content is None or result.certificate is None:
         return result, {}
     arrays = load_arrays(path, content, known=EVERY_ARRAY, times=PROOF_TIMES)
@@ -184,7 +184,9 @@ def _card(found: Any, result: Result, own: Mapping[str, npt.NDArray[Any]]) -> Sc
         stated={"totals": found["totals"], "error": found["error"], "roc_auc": area},
         version=version,
         bins=found["bins"] if version > 1 else 0,
-        joint=None if found.get("joint") is None else Joint(found["joint"]["M"], tuple(found["joint"]["out"]), own),
+        joint=None
+        if found.get("joint") is None
+        else CardFamily(found["joint"]["M"], tuple(found["joint"]["out"]), own),
         odds=None if found.get("odds") is None else OddsScale(**found["odds"]),
         **{name: found[name] for name in same} | numbers,
     )

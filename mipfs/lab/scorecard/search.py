@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mipfs.errors import NumericalError
-from mipfs.lab.scorecard.cone import Ground, Proof, Whole, solved
+from mipfs.lab.scorecard.cone import ConeProof, Ground, Whole, solve_cone
 from mipfs.plumbing import total_limit
 from mipfs.plumbing.arrays import Array
 from mipfs.result.gap import relative_gap
@@ -29,7 +29,7 @@ WHOLE_ENOUGH = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class BoxSearchResult:
     """What the search ends with: points (k,), scale, intercept, objective on the ground, bound, and how it ended.
 
     `real` is F of the best points that are no whole numbers.
@@ -47,7 +47,7 @@ class Found:
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class BoxNode:
     """A box of points, and a number below the objective of all of them."""
 
     bound: float
@@ -56,7 +56,7 @@ class Node:
 
 
 @dataclass(eq=False)
-class Search:
+class BoxSearch:
     """One run over the points low ≤ λ ≤ high, where every entry of low is 0 or −most, and of high 0 or most."""
 
     ground: Ground
@@ -72,12 +72,12 @@ class Search:
     nodes: int = 0
     real: float = np.inf
     known: set[tuple[int, ...]] = field(default_factory=set)
-    proof: Proof | None = None
+    proof: ConeProof | None = None
 
-    def run(self) -> Found:
+    def run(self) -> BoxSearchResult:
         """Search until the gap is closed, the time is up, or Ctrl-C."""
         reason, count = StopReason.GAP_CLOSED, itertools.count()
-        heap = [(0.0, next(count), Node(0.0, self.low, self.high))]
+        heap = [(0.0, next(count), BoxNode(0.0, self.low, self.high))]
         self.fit(np.zeros(self.low.size, dtype=np.int64))
         try:
             while heap and heap[0][0] < self.cutoff:
@@ -95,17 +95,17 @@ class Search:
         status = Status.OPTIMAL if relative_gap(self.best, bound) <= self.gap else Status.FEASIBLE
         if status is Status.FEASIBLE and reason is StopReason.GAP_CLOSED:
             reason = StopReason.NUMERICAL
-        return Found(*self.at, self.best, bound, status, reason, self.real, self.nodes)
+        return BoxSearchResult(*self.at, self.best, bound, status, reason, self.real, self.nodes)
 
     @property
     def cutoff(self) -> float:
         """The bound from which on a box is of no interest."""
         return self.best - self.gap * abs(self.best)
 
-    def children(self, node: Node) -> list[Node]:
+    def children(self, node: BoxNode) -> list[BoxNode]:
         """The halves of a box that may hold something better; what is left out is `settled`."""
-        w, b, alpha = solved(self.ground, node.low, node.high)
-        proof = Proof.of(self.ground, alpha, self.samples)
+        w, b, alpha = solve_cone(self.ground, node.low, node.high)
+        proof = ConeProof.of(self.ground, alpha, self.samples)
         bound = max(node.bound, proof.bound(self.ground.d, node.low, node.high))
         root = self.nodes == 0
         self.nodes += 1
@@ -128,17 +128,17 @@ class Search:
             if least >= self.cutoff:
                 self.settled = min(self.settled, least)
             else:
-                kept.append(Node(least, low, high))
+                kept.append(BoxNode(least, low, high))
         return kept
 
-    def halves(self, node: Node, t: Array) -> list[tuple[Whole, Whole]]:
+    def halves(self, node: BoxNode, t: Array) -> list[tuple[Whole, Whole]]:
         """Two boxes at the point that is least whole for its weight, or at the widest one."""
         j, at = self.cut(node, t)
         high, low = node.high.copy(), node.low.copy()
         high[j], low[j] = at, at + 1
         return [(node.low, high), (low, node.high)]
 
-    def cut(self, node: Node, t: Array) -> tuple[int, int]:
+    def cut(self, node: BoxNode, t: Array) -> tuple[int, int]:
         """The column j and the value at which a box is halved, λ_j ≤ value and λ_j ≥ value + 1."""
         far = np.abs(t - np.rint(t)) * self.ground.d
         wide = (node.high - node.low).astype(float)
@@ -146,7 +146,7 @@ class Search:
         j = int(np.argmax(far)) if far.max() > WHOLE_ENOUGH * self.ground.d.max() else int(np.argmax(wide))
         return j, int(np.clip(np.floor(t[j]), node.low[j], node.high[j] - 1))
 
-    def scales(self, w: Array, node: Node, count: int) -> list[float]:
+    def scales(self, w: Array, node: BoxNode, count: int) -> list[float]:
         """Scales a > 0 with which w lies in the cone of a box, the least first: it has the largest points."""
         low, high = node.low, node.high
         if not np.any(w):
@@ -161,7 +161,7 @@ class Search:
         largest = min(max(least, largest), least * self.most)
         return np.geomspace(least, largest, count).tolist() if largest > least else [least]
 
-    def improve(self, proof: Proof) -> None:
+    def improve(self, proof: ConeProof) -> None:
         """Single points up and down by one or two, as long as that helps."""
         assert self.at is not None
         before = np.inf
@@ -174,7 +174,7 @@ class Search:
                     if self.low[j] <= tried[j] <= self.high[j] and time.monotonic() < self.deadline:
                         self.fit(tried, proof)
 
-    def fit(self, points: Whole, proof: Proof | None = None) -> None:
+    def fit(self, points: Whole, proof: ConeProof | None = None) -> None:
         """The best scale and intercept for some points, where nothing says that they are no better."""
         points = points // max(1, int(np.gcd.reduce(points)))
         key = tuple(points.tolist())
@@ -184,7 +184,7 @@ class Search:
         along = self.ground.along(points) if points.any() else self.ground.constant()
         one = np.ones(1, dtype=np.int64)
         try:
-            w, b, _ = solved(along, one if points.any() else one * 0, one if points.any() else one * 0)
+            w, b, _ = solve_cone(along, one if points.any() else one * 0, one if points.any() else one * 0)
         except NumericalError:
             if self.at is None:  # of no points at all, which a card has at least
                 raise

@@ -13,10 +13,10 @@ from mipfs import drivers
 from mipfs.atoms.groups import Groups
 from mipfs.data.instance import Instance
 from mipfs.errors import MipfsError, UsageError
-from mipfs.lab.scorecard.card import Joint, Scorecard
+from mipfs.lab.scorecard.card import CardFamily, Scorecard
 from mipfs.lab.scorecard.columns import columns_of
 from mipfs.lab.scorecard.cone import Whole
-from mipfs.lab.scorecard.joint import Candidates, Guide, JointSearch, Together
+from mipfs.lab.scorecard.joint import CardCandidates, Guide, JointSearch, JointSearchResult
 from mipfs.lab.scorecard.make import card_of, ends_of, ground_of, of_set, problem_of, scorecard
 from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
@@ -53,7 +53,7 @@ def together(result: Result, data: Instance, asked: tuple[int, int, float], time
     first = scorecard(
         result, data, points=points, bins=bins, gap=gap, time_limit=max(1e-3, SHARE_OF_START * time_limit)
     )
-    start = _on(among, first), first.scale, _centred(first), first.objective
+    start = _on(among, first), first.scale, _centre_intercept(first), first.objective
     left = started + time_limit - time.monotonic()
     guide = _guide(among, first.objective * (1.0 - gap), SHARE_OF_REAL * left)
     found = JointSearch(among, guide, start, gap, started + time_limit).run()
@@ -82,7 +82,7 @@ def _prices(params: Mapping[str, Any]) -> Array:
     return np.array([*prices, *(params.get("penalty") or {}).values()], dtype=float)
 
 
-def _candidates(result: Result, data: Instance, points: int, bins: int) -> Candidates:
+def _candidates(result: Result, data: Instance, points: int, bins: int) -> CardCandidates:
     """All features that the result may select, in the columns of a card."""
     problem = problem_of(result, data, points, bins)
     if data.exponent:
@@ -101,10 +101,10 @@ def _candidates(result: Result, data: Instance, points: int, bins: int) -> Candi
     low, high = ends_of(columns, result.params.get("weight_bounds") or {}, points)
     most = result.params.get("M")
     M = len(names) if most is None else min(int(most), len(names))
-    return Candidates(tuple(names), columns, ground_of(problem, columns, values), low, high, points, M)
+    return CardCandidates(tuple(names), columns, ground_of(problem, columns, values), low, high, points, M)
 
 
-def _on(among: Candidates, card: Scorecard) -> Whole:
+def _on(among: CardCandidates, card: Scorecard) -> Whole:
     """The points of a card on the columns of the candidates."""
     place = {(column.feature, column.threshold): j for j, column in enumerate(among.columns)}
     found = np.zeros(len(among.columns), dtype=np.int64)
@@ -113,14 +113,14 @@ def _on(among: Candidates, card: Scorecard) -> Whole:
     return found
 
 
-def _centred(card: Scorecard) -> float:
+def _centre_intercept(card: Scorecard) -> float:
     """The intercept of a card over the centred columns."""
     return card.intercept + card.scale * sum(
         points * column.center for points, column in zip(card.points, card.columns, strict=True)
     )
 
 
-def _guide(among: Candidates, worth: float, seconds: float) -> Guide:
+def _guide(among: CardCandidates, worth: float, seconds: float) -> Guide:
     """The tree of the problem of real weights, solved until every set that is worth less is known."""
     ground = among.ground
     names = [f"c{j}" for j in range(len(among.columns))]
@@ -176,8 +176,8 @@ def _card(
     result: Result,
     data: Instance,
     first: Scorecard,
-    among: Candidates,
-    found: Together,
+    among: CardCandidates,
+    found: JointSearchResult,
     asked: tuple[int, int, float],
     started: float,
 ) -> Scorecard:
@@ -193,7 +193,7 @@ def _card(
     bound = min(found.bound, card.objective)
     is_closed = relative_gap(card.objective, bound) <= asked[2]
     out = tuple(name for name in data.feature_names if name not in {*among.names})
-    claim = Joint(among.M, out, found.arrays, first.objective, found.supports)
+    claim = CardFamily(among.M, out, found.arrays, first.objective, found.supports)
     return replace(
         card,
         bound=bound,
@@ -207,7 +207,7 @@ def _card(
 
 
 def _with_points(
-    inside: Result, data: Instance, among: Candidates, found: Together, asked: tuple[int, int, float]
+    inside: Result, data: Instance, among: CardCandidates, found: JointSearchResult, asked: tuple[int, int, float]
 ) -> Scorecard:
     """A card of the features of a result, with the points that were found."""
     points, bins, gap = asked

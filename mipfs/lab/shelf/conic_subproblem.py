@@ -18,7 +18,7 @@ from mipfs.inner.subproblem import Subproblem
 from mipfs.models.benders import sub_of_columns
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
-from mipfs.proof.cuts import decoded
+from mipfs.proof.cuts import decode_dual
 from mipfs.solvers.cones import REPEATED_WORK, Canonical
 from mipfs.svm.solver import SVM
 
@@ -56,7 +56,7 @@ class ConicSubproblem(Subproblem):
         if Canonical(program).solve(deadline=self._deadline(), stop=self._stop, in_process=REPEATED_WORK) != "solved":
             return super()._svm(ids, part, tol, start)
         dual = self.loss.feasible_dual(np.asarray(found["alpha"].value), problem.c_i, problem.data.y, problem.bias)
-        alpha = decoded(dual)
+        alpha = decode_dual(dual)
         inner = np.asarray(found["w"].value, dtype=float)[: ids.size]
         weights = root * inner
         intercept = float(found["b"].value) if problem.bias else 0.0

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.drivers.tree import Tree
+from mipfs.drivers.tree import SearchTree
 from mipfs.formulation.conic import bias_of, cp, design_of, loss_of
-from mipfs.inner.boolean import Boolean, Known, Solved
+from mipfs.inner.boolean import Boolean, KnownClassifier, SolvedRelaxation
 from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.locks import ProcessLock
@@ -29,7 +29,7 @@ ONE_BY_ONE = ProcessLock()
 """CVXPY makes its programs in one thread at a time."""
 
 
-class ConicTree(Tree):
+class ConicTree(SearchTree):
     """The tree of `branch`; only the solver of its nodes is another."""
 
     def relaxed(self, alive: Integers) -> RowsRelaxation:
@@ -62,11 +62,11 @@ class ConicBoolean(Boolean):
         high: npt.NDArray[Any],
         tol: float,
         enough: Callable[[float, float], bool] = lambda lower, upper: False,
-        known: Known | None = None,
-    ) -> Solved:
+        known: KnownClassifier | None = None,
+    ) -> SolvedRelaxation:
         """Solve with σ between `low` and `high`, 0 or 1 each; where Clarabel fails, by our own interior point."""
         with ONE_BY_ONE:
-            node = Node(self.problem, low > 0.5, high > 0.5)
+            node = ConicNode(self.problem, low > 0.5, high > 0.5)
             status = Canonical(node.cvxpy).solve(deadline=self._deadline(), stop=self._stop, in_process=REPEATED_WORK)
         if status != "solved":
             return super().solve(low, high, tol, enough, known)
@@ -78,13 +78,13 @@ class ConicBoolean(Boolean):
         earned = self._earn(of_kinds, y if self.problem.M is None else np.append(0.0, y))
         sigma, sizes = node.point()
         none: Array = np.empty(0)
-        return Solved(
+        return SolvedRelaxation(
             earned.lower, float(node.cvxpy.value), earned.cut, earned.prices.y, np.empty(0, dtype=np.int64), none,
             float(node.b.value), sigma, sizes, 0, True,
         )  # fmt: skip
 
 
-class Node:
+class ConicNode:
     """The program of one node.
 
     Parameters

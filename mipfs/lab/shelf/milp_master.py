@@ -26,7 +26,7 @@ from pyomo.repn import generate_standard_repn
 
 from mipfs.drivers.earlier import apart
 from mipfs.drivers.rounding import round_to
-from mipfs.kernels.bound import added, gains
+from mipfs.kernels.bound import add_down, gains
 from mipfs.models.benders import add_cut, rmp
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
@@ -58,7 +58,7 @@ class Milp:
         self.model = rmp(problem.replace(rows=problem.selection.solver_rows))
         variables = list(self.model.component_data_objects(pyo.Var))
         self._at = {id(v): k for k, v in enumerate(variables)}
-        self.program = highs.Model()
+        self.program = highs.HighsModel()
         ends = [(v.value, v.value) if v.fixed else v.bounds for v in variables]
         infinity = highs.infinity()
         low = np.array([-infinity if a is None else float(a) for a, _ in ends])
@@ -145,7 +145,7 @@ def by_milp(
             is_over = bound >= supports.cutoff or supports.was_seen(following)
             sigma = following
         run.oracle.rest()
-        yield partial(_saved, pool, supports, sigma, scale, is_over)
+        yield partial(_save_master, pool, supports, sigma, scale, is_over)
         if following is None:
             break
     return best
@@ -158,11 +158,11 @@ def _better(
     if not problem.selection.is_plain:
         return None
     inner = problem.selection.minimise(-gains(pool.slopes[place], problem.penalty))[1]
-    lower = added(float(pool.constants[place]), inner)
+    lower = add_down(float(pool.constants[place]), inner)
     return (lower, Evidence(np.array([place]), np.ones(1))) if best is None or lower > best[0] else best
 
 
-def _saved(
+def _save_master(
     pool: CutPool, supports: Supports, following: npt.NDArray[np.bool_], scale: float, is_over: bool
 ) -> dict[str, npt.NDArray[Any]]:
     """The cuts, what was evaluated, where the next cut is wanted, and whether the tree takes over."""
@@ -178,7 +178,7 @@ def _saved(
 
 @restoring
 def _taken_up(kept: Mapping[str, npt.NDArray[Any]], supports: Supports) -> tuple[npt.NDArray[np.bool_], float]:
-    """Go on with what `_saved` kept: where the next cut is wanted, and the unit of the objective."""
+    """Go on with what `_save_master` kept: where the next cut is wanted, and the unit of the objective."""
     supports.take_up(kept)
     supports.subproblem.take_up(apart(kept, "sub_")[0])
     sigma, scale = kept["milp_next"], float(kept["milp_scale"])

@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs import formulation
-from mipfs.atoms import Columns
+from mipfs.atoms import AtomColumns
 from mipfs.errors import NumericalError, UsageError
-from mipfs.inner.restricted import Pool, Solution, feasible
+from mipfs.inner.restricted import RestrictedSolution, SelectionPool, feasible
 from mipfs.inner.subproblem import Subproblem
 from mipfs.lab.shelf.simple_mkl import simple_mkl
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import Array, Arrays, scattered
+from mipfs.plumbing.arrays import Array, Arrays, scatter
 from mipfs.problem import Problem
 from mipfs.solvers.cones import REPEATED_WORK, Canonical
 
@@ -42,9 +42,9 @@ class Conic:
         self.problem = problem
         self._deadline = deadline
         self._subproblem = Subproblem(problem)
-        self._last: Solution | None = None
+        self._last: RestrictedSolution | None = None
 
-    def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
+    def solve(self, pool: SelectionPool, tol: float, must_stop: Callable[[], bool]) -> RestrictedSolution:
         """Solve as tight as Clarabel goes; where it was stopped, the last mixture once more.
 
         Raises
@@ -55,7 +55,7 @@ class Conic:
         problem = self.problem
         count = self.problem.atoms.count
         unit = problem if problem.margin == "unit" else problem.replace(margin="unit")
-        declared = formulation.declared("reduced-mkl", unit, [_dense(ids, sigma, count) for ids, sigma in pool.members])
+        declared = formulation.declare("reduced-mkl", unit, [_dense(ids, sigma, count) for ids, sigma in pool.members])
         status = Canonical(declared.cvxpy).solve(deadline=self._deadline(), stop=must_stop, in_process=REPEATED_WORK)
         if status == "solved":
             mu = np.maximum(np.asarray(declared.variables["mu"].value, dtype=float).ravel(), 0.0)
@@ -69,7 +69,7 @@ class Conic:
         mu = mu / mu.sum() if mu.sum() > 0.0 else np.full(mu.size, 1.0 / mu.size)
         solved = self._subproblem.solve(pool.mixture(mu, count), EXACT_GAP)
         ids = problem.atoms.columns(solved.ids).ids
-        self._last = Solution(solved.value, alpha, mu, ids, solved.svm.w, solved.svm.b)
+        self._last = RestrictedSolution(solved.value, alpha, mu, ids, solved.svm.w, solved.svm.b)
         return self._last
 
     def kept(self) -> Callable[[], Arrays]:
@@ -80,10 +80,10 @@ class Conic:
             **({} if last is None else {**last.arrays("conic"), "conic_alpha": last.alpha}),
         }
 
-    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], pool: Pool) -> None:
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], pool: SelectionPool) -> None:
         """Go on from what `kept` made."""
         alpha = np.array(kept.get("conic_alpha", ()), dtype=float)
-        self._last = Solution.taken_up("conic", kept, pool, alpha, self.problem.data.n_features)
+        self._last = RestrictedSolution.taken_up("conic", kept, pool, alpha, self.problem.data.n_features)
         if self._last is not None and alpha.shape != self.problem.c_i.shape:
             raise ValueError("a dual vector is of other samples")
         self._subproblem.take_up(kept)
@@ -105,14 +105,16 @@ class SimpleMkl:
             )
         self.problem, self._mu, self._upper = problem, np.empty(0), 0.5 * float(problem.c_i.sum())
 
-    def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
+    def solve(self, pool: SelectionPool, tol: float, must_stop: Callable[[], bool]) -> RestrictedSolution:
         """Solve to an absolute gap `tol`, as far as LIBLINEAR's accuracy reaches."""
         problem = self.problem
         t = len(pool)
         kernels = [_columns(problem, ids, sigma) for ids, sigma in pool.members]
         if not any(kernel.ids.size for kernel in kernels):
             alpha = feasible(problem, problem.c_i)
-            return Solution(self._upper, alpha, np.full(t, 1.0 / t), np.empty(0, dtype=np.int64), np.empty(0), 0.0)
+            return RestrictedSolution(
+                self._upper, alpha, np.full(t, 1.0 / t), np.empty(0, dtype=np.int64), np.empty(0), 0.0
+            )
         new = t - self._mu.size  # they begin with equal shares, as SimpleMKL has it
         start = np.append(self._mu * (1.0 - new / t), np.full(new, 1.0 / t))
         wide = np.unique(np.concatenate([kernel.ids for kernel in kernels])).size
@@ -121,14 +123,16 @@ class SimpleMkl:
             newton=wide < problem.data.n_samples, stop=must_stop,
         )  # fmt: skip
         self._mu, self._upper = found.mu, min(self._upper, max(found.objective, 1e-300))
-        return Solution(found.objective, feasible(problem, found.alpha), found.mu, found.columns, found.w, 0.0)
+        return RestrictedSolution(
+            found.objective, feasible(problem, found.alpha), found.mu, found.columns, found.w, 0.0
+        )
 
     def kept(self) -> Callable[[], Arrays]:
         """What makes arrays of the last mixture and the least value."""
         mu, upper = self._mu, self._upper
         return lambda: {"mkl_mu": mu, "mkl_upper": np.array(upper)}
 
-    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], pool: Pool) -> None:
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]], pool: SelectionPool) -> None:
         """Go on from what `kept` made."""
         mu, upper = np.array(kept["mkl_mu"], dtype=float), float(kept["mkl_upper"])
         if mu.ndim != 1 or mu.size > len(pool) or not np.isfinite(mu).all() or not 0.0 < upper < np.inf:
@@ -138,10 +142,10 @@ class SimpleMkl:
 
 def _dense(ids: npt.NDArray[np.int64], sigma: Array, count: int) -> Array:
     """A selection as σ (count,)."""
-    return scattered(count, ids, sigma)
+    return scatter(count, ids, sigma)
 
 
-def _columns(problem: Problem, ids: npt.NDArray[np.int64], sigma: Array) -> Columns:
+def _columns(problem: Problem, ids: npt.NDArray[np.int64], sigma: Array) -> AtomColumns:
     """The columns of a selection, with √σ in their scales."""
     columns = problem.atoms.columns(ids)
-    return Columns(columns.ids, columns.atom, columns.scale * np.sqrt(sigma[columns.atom]))
+    return AtomColumns(columns.ids, columns.atom, columns.scale * np.sqrt(sigma[columns.atom]))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mipfs.atoms import Columns
+from mipfs.atoms import AtomColumns
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array, Integers
@@ -67,7 +67,7 @@ class Mixture:
 
 def simple_mkl(
     data: Instance,
-    pool: Sequence[Sequence[int] | Integers | Columns],
+    pool: Sequence[Sequence[int] | Integers | AtomColumns],
     C: float,
     *,
     gap: float = 1e-4,
@@ -85,7 +85,7 @@ def simple_mkl(
     ----------
     data : Instance
     pool : sequence of T selections
-        Each the positions of its columns, or the `Columns` of its atoms (with their scales).
+        Each the positions of its columns, or the `AtomColumns` of its atoms (with their scales).
     C : float > 0
         Sample i has C_i = C * sample_weight_i.
     gap : float
@@ -161,7 +161,7 @@ def _descend(run: _Run, start: _Point) -> _Point | None:
         ratios = -at.mu[falling] / direction[falling]
         first = int(falling[np.argmin(ratios)])
         longest = float(ratios.min())
-        corner = run.solve(_moved(at.mu, direction, longest, first))
+        corner = run.solve(_move_on_simplex(at.mu, direction, longest, first))
         if corner.value >= at.value:
             return _line_search(run, at, direction, longest) or (at if at is not start else None)
         at = corner
@@ -180,7 +180,7 @@ def _line_search(run: _Run, start: _Point, direction: Array, longest: float) -> 
     for _ in range(LINE_STEPS if first < 0.0 else 0):
         share = 0.5 if slope_high <= 0.0 else min(max(slope / (slope - slope_high), 0.05), 0.95)
         step = low + share * (high - low)
-        at = run.solve(_moved(start.mu, direction, step))
+        at = run.solve(_move_on_simplex(start.mu, direction, step))
         slope_at = float(at.slope @ direction)
         if at.value < (start if best is None else best).value:
             best = at
@@ -195,7 +195,7 @@ def _line_search(run: _Run, start: _Point, direction: Array, longest: float) -> 
     return best
 
 
-def _moved(mu: Array, direction: Array, step: float, zero: int | None = None) -> Array:
+def _move_on_simplex(mu: Array, direction: Array, step: float, zero: int | None = None) -> Array:
     """μ + step·direction, back in the simplex after rounding; component `zero` has reached the boundary."""
     moved = np.maximum(mu + step * direction, 0.0)
     if zero is not None:
@@ -209,7 +209,7 @@ class _Run:
     def __init__(
         self,
         data: Instance,
-        pool: Sequence[Sequence[int] | Integers | Columns],
+        pool: Sequence[Sequence[int] | Integers | AtomColumns],
         C: float,
         svm_tol: float,
         newton: bool,
@@ -222,7 +222,7 @@ class _Run:
         self.svms = 0
         self.y = data.y
         self.c = C * data.sample_weight
-        parts = [one if isinstance(one, Columns) else _unscaled(one) for one in pool]
+        parts = [one if isinstance(one, AtomColumns) else _unscaled_columns(one) for one in pool]
         self.columns, place = np.unique(np.concatenate([part.ids for part in parts]), return_inverse=True)
         kernel = np.repeat(np.arange(len(parts)), [part.ids.size for part in parts])
         shares = np.square(np.concatenate([part.scale for part in parts]))
@@ -282,7 +282,7 @@ class _Run:
         return np.asarray(svm.coef_[0])
 
 
-def _unscaled(ids: Sequence[int] | Integers) -> Columns:
+def _unscaled_columns(ids: Sequence[int] | Integers) -> AtomColumns:
     """Columns with the scale 1."""
     chosen = np.asarray(ids, dtype=np.int64)
-    return Columns(chosen, np.zeros(chosen.size, dtype=np.int64), np.ones(chosen.size))
+    return AtomColumns(chosen, np.zeros(chosen.size, dtype=np.int64), np.ones(chosen.size))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mipfs.lab.sketch.bss import check_picks, promised, sparsify
+from mipfs.lab.sketch.bss import check_picks, promise_eigenvalues, sparsify
 from mipfs.lab.sketch.picks import Picks, Progress, gathered
 from mipfs.lab.sketch.source import Source, column_norms, right_vectors
 
@@ -30,11 +30,11 @@ def pick(source: Source, r: int, *, seed: int, projections: int | None, progress
     """
     t = max(1, r // PROJECTION_DIVISOR) if projections is None else projections
     G = np.random.default_rng(seed).standard_normal((t, source.shape[0]))
-    image = source.projected(G)
+    image = source.project(G)
     norms = column_norms(image)
     basis = right_vectors(image, norms, None)
     check_picks(r, basis.rank, f"the rank of {t} projections", f"ask for r = {4 * basis.rank}, or fewer projections")
     order, weight = sparsify(basis.V, norms, r, progress)
     # Of full row rank GX may have lost directions of X: then nothing is promised until rank X is known to be t.
     sure = basis.rank < t or t >= source.shape[0]
-    return gathered(order, weight, promised(basis.rank, r), rank=basis.rank, sure=sure)
+    return gathered(order, weight, promise_eigenvalues(basis.rank, r), rank=basis.rank, sure=sure)

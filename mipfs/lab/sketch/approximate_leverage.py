@@ -50,7 +50,7 @@ def scores(source: Source, seed: int, projections: int = PROJECTIONS) -> Array:
     pulled = (U[:, kept] / values[kept]).T
     if projections < int(np.count_nonzero(kept)):
         pulled = r.standard_normal((projections, pulled.shape[0])) @ pulled / np.sqrt(projections)
-    found = source.projected(pulled)
+    found = source.project(pulled)
     return np.asarray(np.einsum("ij,ij->j", found, found))
 
 

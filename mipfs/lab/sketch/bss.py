@@ -165,10 +165,10 @@ def preference(V: Array, norms: Array) -> Integers:
     Standardised columns are all of one size: among columns that are equal up to round-off, the largest ‖v_j‖ goes
     first, and then the first position.
     """
-    return np.lexsort((-_rounded(np.einsum("ij,ij->i", V, V)), -_rounded(norms)))
+    return np.lexsort((-_round_digits(np.einsum("ij,ij->i", V, V)), -_round_digits(norms)))
 
 
-def _rounded(values: Array) -> Array:
+def _round_digits(values: Array) -> Array:
     """Nine significant digits of every value, so that what is equal but for round-off is equal."""
     mantissa, exponent = np.frexp(values)
     rounded: Array = np.ldexp(np.round(mantissa * 2.0**COMPARED_DIGITS), exponent - COMPARED_DIGITS)
@@ -216,7 +216,7 @@ def check_picks(r: int, rank: int, what: str = "the rank of the matrix", remedy:
         raise UsageError(f"r = {r} must be above {rank}, {what}; {remedy}")
 
 
-def promised(rank: int, r: int) -> Promise:
+def promise_eigenvalues(rank: int, r: int) -> Promise:
     """The eigenvalues that BSS leaves: [(1 − q)², (1 + q)²], so that ε ≤ 2q + q² ≤ 3q (Paul 2016, Lemma 2)."""
     q = math.sqrt(rank / r)
     low = ((r - rank) / r / (1.0 + q)) ** 2
@@ -241,4 +241,4 @@ def pick(source: Source, r: int, *, seed: int, projections: int | None, progress
     """
     basis = source.basis
     order, weight = sparsify(basis.V, source.norms, r, progress)
-    return gathered(order, weight, promised(basis.rank, r), rank=basis.rank)
+    return gathered(order, weight, promise_eigenvalues(basis.rank, r), rank=basis.rank)

@@ -15,7 +15,7 @@ from mipfs.errors import UsageError
 from mipfs.lab.baselines import available as baselines
 from mipfs.lab.baselines import get_baseline
 from mipfs.lab.sketch.select import METHODS, select
-from mipfs.plumbing.declared import Seed, declared
+from mipfs.plumbing.declared import Seed, check_arguments
 from mipfs.problem import Problem
 from mipfs.result.result import Result
 
@@ -23,7 +23,7 @@ MOST_SELECTIONS = 1000
 """Selections that feature generation makes at most until it has used enough features."""
 
 
-@declared
+@check_arguments
 def preselect(problem: Problem, how: str, *, seed: Seed = 0) -> tuple[str, ...]:
     """Choose features for ``mipfs.solve(problem, "branch", active=…)``.
 
@@ -55,7 +55,7 @@ def preselect(problem: Problem, how: str, *, seed: Seed = 0) -> tuple[str, ...]:
     >>> len(begin), result.status.name, result.selected == mipfs.solve(problem, "branch").selected
     (8, 'OPTIMAL', True)
     """
-    method, count = parsed(how)
+    method, count = parse_method(how)
     if not problem.selects_features or problem.is_joint:
         raise UsageError("preselect chooses single features for a loss that is a sum over the samples; leave it out")
     p = problem.data.n_features
@@ -69,7 +69,7 @@ def preselect(problem: Problem, how: str, *, seed: Seed = 0) -> tuple[str, ...]:
     return tuple(names[j] for j in np.sort(ids).tolist())
 
 
-def parsed(how: str) -> tuple[str, int]:
+def parse_method(how: str) -> tuple[str, int]:
     """Method and count.
 
     Raises

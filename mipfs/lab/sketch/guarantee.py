@@ -17,7 +17,7 @@ import numpy as np
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError
 from mipfs.lab.sketch.ball import enclosing_ball
-from mipfs.lab.sketch.margin import Solved, columns, rows_of, solve_svm, stored
+from mipfs.lab.sketch.margin import HingeSolution, columns, rows_of, solve_svm, store_columns
 from mipfs.lab.sketch.picks import Picks, Promise
 from mipfs.lab.sketch.ratio import Interval
 from mipfs.lab.sketch.source import Basis, Source
@@ -97,7 +97,7 @@ def eigenvalues(basis: Basis, picks: Picks) -> Interval:
     return Interval(max(0.0, float(found[0])), float(found[-1]))
 
 
-def unchecked(data: Instance, source: Source, picks: Picks, basis: Basis | None) -> Guarantee:
+def promise_alone(data: Instance, source: Source, picks: Picks, basis: Basis | None) -> Guarantee:
     """The promise alone; `basis` is that of the source where it was made for the choice."""
     promised = picks.promise if picks.sure else None
     is_whole = basis is None or basis.left_out == 0.0
@@ -106,7 +106,9 @@ def unchecked(data: Instance, source: Source, picks: Picks, basis: Basis | None)
     return Guarantee(picks.rank, promised, is_whole, None, None, None, None, about, warnings)
 
 
-def checked(data: Instance, source: Source, picks: Picks, solved: Solved | None, C: float, bias: bool) -> Guarantee:
+def measure_choice(
+    data: Instance, source: Source, picks: Picks, solved: HingeSolution | None, C: float, bias: bool
+) -> Guarantee:
     """Measure a choice.
 
     Parameters
@@ -140,7 +142,9 @@ def checked(data: Instance, source: Source, picks: Picks, solved: Solved | None,
             before, after = (solve_svm(rows_of(one, rows), C, bias).value for one in (data, small))
             margin = before.over(after)
     # A ball does not care where 0 is: sparse columns need not be centred.
-    radius = enclosing_ball(stored(data, ids).values * factors[None, :]).over(enclosing_ball(stored(data).values))
+    radius = enclosing_ball(store_columns(data, ids).values * factors[None, :]).over(
+        enclosing_ball(store_columns(data).values)
+    )
     warnings = [*picks.remarks, *unmeasured, *_of_the_promise(promised, picks, basis)]
     measured = {"eigenvalues": found}
     if is_whole:

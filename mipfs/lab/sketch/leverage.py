@@ -29,17 +29,17 @@ def probabilities(V: Array) -> Array:
     return chances
 
 
-def bound(rank: int, r: int) -> float:
+def error_bound(rank: int, r: int) -> float:
     """ε that r draws exceed with probability 1% at most."""
     level = math.log(2.0 * rank / FAILURE) * (rank - 1) / r
     return level / 3.0 + math.sqrt(level * level / 9.0 + 2.0 * level)
 
 
 def picks_for(rank: int, epsilon: float) -> int:
-    """The fewest draws of which `bound` promises ε with probability 99%."""
+    """The fewest draws of which `error_bound` promises ε with probability 99%."""
     level = epsilon * epsilon / (2.0 * (1.0 + epsilon / 3.0))
     r = max(1, math.ceil(math.log(2.0 * rank / FAILURE) * (rank - 1) / level))
-    return r + 1 if bound(rank, r) > epsilon else r
+    return r + 1 if error_bound(rank, r) > epsilon else r
 
 
 def pick(source: Source, r: int, *, seed: int, projections: int | None, progress: Progress | None) -> Picks:
@@ -47,7 +47,7 @@ def pick(source: Source, r: int, *, seed: int, projections: int | None, progress
     basis = source.basis
     chances = probabilities(basis.V)
     order = np.random.default_rng(seed).choice(chances.size, size=r, p=chances)
-    epsilon = bound(basis.rank, r)
+    epsilon = error_bound(basis.rank, r)
     promise = Promise(
         max(0.0, 1.0 - epsilon), 1.0 + epsilon, 1.0 - FAILURE, "matrix Bernstein (Tropp 2015, Theorem 6.1.1)", math.inf
     )

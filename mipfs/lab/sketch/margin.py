@@ -29,7 +29,7 @@ SUPPORT_SHARE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class HingeSolution:
     """The hinge SVM on some rows.
 
     Attributes
@@ -44,28 +44,28 @@ class Solved:
     support: Integers
 
 
-def solve_svm(data: Instance, C: float, bias: bool) -> Solved:
+def solve_svm(data: Instance, C: float, bias: bool) -> HingeSolution:
     """Z and the support vectors of all features; see `mipfs.losses.hinge`."""
     svm = get_loss("hinge").Solver(data, C * data.sample_weight, bias).solve(np.arange(data.n_features), tol=TOL)
     support = np.flatnonzero(svm.alpha > SUPPORT_SHARE * svm.alpha.max(initial=0.0))
     slack = max(0.0, svm.primal - 0.5 * float(svm.w @ svm.w))
-    return Solved(Interval(max(0.0, svm.dual), max(svm.primal, svm.dual, 0.0)), slack, support)
+    return HingeSolution(Interval(max(0.0, svm.dual), max(svm.primal, svm.dual, 0.0)), slack, support)
 
 
 def columns(data: Instance, ids: Integers, factors: Array) -> Instance:
     """The columns `ids` of the scaled data, each multiplied by its factor (k,), with the same labels and weights."""
     return Instance.from_arrays(
-        centred(data, ids) * factors[None, :], data.y, sample_weight=data.sample_weight, training=False
+        centre_columns(data, ids) * factors[None, :], data.y, sample_weight=data.sample_weight, training=False
     )
 
 
-def centred(data: Instance, ids: Integers) -> Any:
+def centre_columns(data: Instance, ids: Integers) -> Any:
     """The columns `ids` of the scaled data, (n, k): dense where they are centred."""
-    block = stored(data, ids)
+    block = store_columns(data, ids)
     return block.dense() if block.is_centred else block.values
 
 
-def stored(data: Instance, ids: Integers | None = None) -> Block:
+def store_columns(data: Instance, ids: Integers | None = None) -> Block:
     """The columns `ids`, all by default, in memory: columns that are made are made here."""
     block = data.block(ids)
     return block if block.is_stored else data.block(np.arange(data.n_features))
@@ -73,7 +73,7 @@ def stored(data: Instance, ids: Integers | None = None) -> Block:
 
 def rows_of(data: Instance, rows: Integers) -> Instance:
     """Some rows of an instance, with the centre of all."""
-    values = stored(data).values
+    values = store_columns(data).values
     part = values.tocsr()[rows].tocsc() if data.is_sparse else values[rows]
     unscaled = None if data.unscaled is None else data.unscaled.tocsr()[rows].tocsc()
     return replace(

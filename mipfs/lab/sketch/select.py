@@ -12,16 +12,16 @@ from mipfs.data.bounds import excluding_0
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab.baselines.linear import check_weight
-from mipfs.lab.sketch.guarantee import Guarantee, checked, unchecked
-from mipfs.lab.sketch.margin import Solved, solve_svm
+from mipfs.lab.sketch.guarantee import Guarantee, measure_choice, promise_alone
+from mipfs.lab.sketch.margin import HingeSolution, solve_svm
 from mipfs.lab.sketch.picks import Picks, Progress
 from mipfs.lab.sketch.ratio import Interval
 from mipfs.lab.sketch.source import Source
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.plumbing.declared import Declared, Seed, Within, declared
+from mipfs.plumbing.declared import Declared, NumberRange, Seed, check_arguments
 from mipfs.plumbing.machine import one_blas_thread
 from mipfs.plumbing.registry import module_of
-from mipfs.report.blocks import Block, Line, Pairs, Reported, Table
+from mipfs.report.blocks import NamedValues, ReportBlock, Reported, Sentence, Table
 
 METHODS = {
     "bss": "mipfs.lab.sketch.bss",
@@ -38,15 +38,15 @@ BY_PROJECTIONS = ("approx-bss", "approx-leverage")
 """The methods that project at random, onto `projections` rows."""
 MOST_NUMBER = 2**31 - 1
 """The most picks, draws or directions that may be asked for: arrays of this length are made of them."""
-Number = Annotated[int, Within(1, MOST_NUMBER)]
-Epsilon = Annotated[float, Within(above=0, below=1)]
+Number = Annotated[int, NumberRange(1, MOST_NUMBER)]
+Epsilon = Annotated[float, NumberRange(above=0, below=1)]
 MOST_LISTED = 20
 """Columns that are listed in the report."""
 PICKS_PER_RANK = 4
 """Picks by default, in ranks: q = ½."""
 
 
-class Method(Protocol):
+class SketchMethod(Protocol):
     """How a method takes columns."""
 
     def __call__(
@@ -121,12 +121,12 @@ class Sketch(Reported):
             "guarantee": self.guarantee.document(),
         }
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[ReportBlock]:
         """The report of the command line."""
         return sketch_blocks(self)
 
 
-def sketch_blocks(sketch: Sketch) -> list[Block]:
+def sketch_blocks(sketch: Sketch) -> list[ReportBlock]:
     """The parts of the report."""
     repeated = int(np.count_nonzero(sketch.repeats > 1))
     chosen = f"{sketch.ids.size} columns by {sketch.order.size} picks" + (f", {repeated} repeated" if repeated else "")
@@ -137,14 +137,14 @@ def sketch_blocks(sketch: Sketch) -> list[Block]:
     heaviest = np.argsort(-sketch.rescaling, kind="stable")[:MOST_LISTED]
     lines = [(sketch.names[k], f"{sketch.repeats[k]}", f"{sketch.rescaling[k]:.4g}") for k in heaviest]
     hidden = sketch.ids.size - len(lines)
-    blocks: list[Block] = [Pairs(pairs), Table(("column", "taken", "times"), lines, "Chosen columns")]
+    blocks: list[ReportBlock] = [NamedValues(pairs), Table(("column", "taken", "times"), lines, "Chosen columns")]
     if hidden > 0:
-        blocks.append(Line(f"  and {hidden} more, of no larger factors"))
+        blocks.append(Sentence(f"  and {hidden} more, of no larger factors"))
     return [
         *blocks,
         _guarantee(sketch.guarantee, sketch.supervised),
-        Line("\n" + _sentence(sketch.guarantee.about)),
-        *(Line(f"Warning: {warning}.") for warning in sketch.guarantee.warnings),
+        Sentence("\n" + _sentence(sketch.guarantee.about)),
+        *(Sentence(f"Warning: {warning}.") for warning in sketch.guarantee.warnings),
     ]
 
 
@@ -187,7 +187,7 @@ def available() -> tuple[str, ...]:
     return tuple(METHODS)
 
 
-def get_method(name: str) -> Method:
+def get_method(name: str) -> SketchMethod:
     """A method by its name.
 
     Raises
@@ -195,10 +195,10 @@ def get_method(name: str) -> Method:
     UsageError
         No method of that name.
     """
-    return cast(Method, module_of("method", name, METHODS).pick)
+    return cast(SketchMethod, module_of("method", name, METHODS).pick)
 
 
-@declared
+@check_arguments
 def select(
     data: Instance,
     method: str = "bss",
@@ -306,7 +306,7 @@ def choose(
     how: Choice,
     *,
     rows: Integers | None = None,
-    solved: Solved | None = None,
+    solved: HingeSolution | None = None,
     progress: Progress | None = None,
 ) -> Sketch:
     """Choose by some rows of the data (all where `rows` is None), and measure what came of it.
@@ -321,19 +321,19 @@ def choose(
     if held := excluding_0(data.weight_bounds):
         raise UsageError(f"a sketch keeps no bounds on weights that exclude 0, as {held[0]!r} has; leave them out")
     with one_blas_thread():  # matrices of the rank's order are too small for more
-        return _chosen(data, how, rows, solved, progress)
+        return _choose_columns(data, how, rows, solved, progress)
 
 
-def _chosen(
-    data: Instance, how: Choice, rows: Integers | None, solved: Solved | None, progress: Progress | None
+def _choose_columns(
+    data: Instance, how: Choice, rows: Integers | None, solved: HingeSolution | None, progress: Progress | None
 ) -> Sketch:
     source = Source(data, rows, how.rank)
     r = _count(how, source)
     picks = get_method(how.method)(source, r, seed=how.seed, projections=how.projections, progress=progress)
     if how.check:
-        guarantee = checked(data, source, picks, solved, how.C, how.bias)
+        guarantee = measure_choice(data, source, picks, solved, how.C, how.bias)
     else:
-        guarantee = unchecked(data, source, picks, source.basis if how.method in BY_RANK else None)
+        guarantee = promise_alone(data, source, picks, source.basis if how.method in BY_RANK else None)
     return Sketch(
         how.method,
         r,

@@ -18,7 +18,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 from mipfs.data.checks import memory
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, NumericalError
-from mipfs.lab.sketch.margin import rows_of, stored
+from mipfs.lab.sketch.margin import rows_of, store_columns
 from mipfs.plumbing.arrays import Array, Integers
 
 SPARSE_RATIO = 8
@@ -68,7 +68,7 @@ class Source:
     def __init__(self, data: Instance, rows: Integers | None = None, rank: int | None = None) -> None:
         self.rows = rows
         self.limit = rank
-        block = stored(data if rows is None else rows_of(data, rows))
+        block = store_columns(data if rows is None else rows_of(data, rows))
         top = float(abs(block.values).max())
         if top == 0.0 and not block.is_centred:
             raise DataError("every value of the matrix is zero", "there is nothing to choose columns by")
@@ -124,7 +124,7 @@ class Source:
         self._fits(16 * self.shape[0] * self.shape[1], "its dense form")
         return np.asarray(self._small.toarray(order="F") - self._center)
 
-    def projected(self, G: Array) -> Array:
+    def project(self, G: Array) -> Array:
         """G X / 2**exponent, shape (t, p), for G of shape (t, m); a sparse X stays so."""
         self._fits(24 * G.shape[0] * self.shape[1], f"{G.shape[0]} projections of it")
         if not self.is_sparse:

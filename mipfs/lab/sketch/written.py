@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mipfs.data.instance import Instance
-from mipfs.lab.sketch.margin import centred, stored
+from mipfs.lab.sketch.margin import centre_columns, store_columns
 from mipfs.lab.sketch.select import Sketch
 from mipfs.plumbing import output_file
 from mipfs.readers.arrays import csc_arrays, npz_bytes
@@ -23,7 +23,11 @@ def arrays(sketch: Sketch, data: Instance, rescaled: bool) -> dict[str, Any]:
     rescaled : bool
         Whether the columns are the scaled ones times `Sketch.rescaling`; otherwise as they stand in `data`.
     """
-    X = centred(data, sketch.ids) * sketch.rescaling[None, :] if rescaled else stored(data, sketch.ids).values
+    X = (
+        centre_columns(data, sketch.ids) * sketch.rescaling[None, :]
+        if rescaled
+        else store_columns(data, sketch.ids).values
+    )
     found: dict[str, Any] = {"y": data.labels.of(data.y), "feature_names": np.array(list(sketch.names))}
     if data.is_sparse and not isinstance(X, np.ndarray):
         found |= csc_arrays(X)

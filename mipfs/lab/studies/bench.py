@@ -19,16 +19,16 @@ from typing import Any
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.studies.bench_reading import KIND, SCHEMA, load
-from mipfs.lab.studies.bench_rows import Row, rows_of
-from mipfs.lab.studies.bench_setting import C_DEFAULT, Setting, Unit, compared
+from mipfs.lab.studies.bench_rows import BenchRow, rows_of
+from mipfs.lab.studies.bench_setting import C_DEFAULT, FitUnit, Setting, comparable_data
 from mipfs.lab.studies.bench_unit import Record
 from mipfs.lab.studies.bench_work import records as worked
 from mipfs.lab.studies.folds import settled
 from mipfs.measures.judged import ACCURACY
 from mipfs.plumbing import output_file
-from mipfs.plumbing.declared import Count, Seed, declared, shown
+from mipfs.plumbing.declared import Count, Seed, check_arguments, show_value
 from mipfs.plumbing.signals import heard
-from mipfs.report.blocks import Block, Reported
+from mipfs.report.blocks import ReportBlock, Reported
 from mipfs.report.visible import in_json
 
 
@@ -62,11 +62,11 @@ class Bench(Reported):
         return len(self.records) == len(self.setting.units())
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[BenchRow, ...]:
         """A line for every method and M."""
         return rows_of(self.setting, self.records, len(self.names))
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[ReportBlock]:
         """Of the report: the table, what failed, and the features that were chosen most often."""
         from mipfs.lab.studies.bench_report import bench_blocks
 
@@ -119,7 +119,7 @@ class Bench(Reported):
         save_plot(self, Path(path))
 
 
-@declared
+@check_arguments
 def bench(
     data: Instance,
     methods: Sequence[str],
@@ -200,7 +200,7 @@ def bench(
     >>> [(row.method, row.done, row.n_features) for row in found.rows]
     [('information-gain', 3, 2.0), ('uniform', 3, 2.0)]
     """
-    used, count = settled(compared(data), folds)
+    used, count = settled(comparable_data(data), folds)
     setting = Setting.of(
         used, methods, M, C=C, folds=count, inner=inner, measure=measure, beta=beta, k=k, bias=bias, seed=seed,
         time_limit=time_limit, repeats=repeats, ideal=ideal, class_weight=class_weight,
@@ -228,7 +228,7 @@ def _json(value: Any) -> str:
     return in_json(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
-def unit_of(record: Mapping[str, Any]) -> Unit:
+def unit_of(record: Mapping[str, Any]) -> FitUnit:
     """The unit that a record is of.
 
     Raises
@@ -237,8 +237,8 @@ def unit_of(record: Mapping[str, Any]) -> Unit:
         It says of none.
     """
     if not (isinstance(record, Mapping) and {"method", "M", "fold"} <= record.keys()):
-        raise UsageError(f"{shown(record)} is no record of a benchmark; give those of `Bench.records`")
-    return Unit(record["method"], record["M"], record["fold"])
+        raise UsageError(f"{show_value(record)} is no record of a benchmark; give those of `Bench.records`")
+    return FitUnit(record["method"], record["M"], record["fold"])
 
 
 def records_of(path: str | Path, data: Instance, asked: Mapping[str, Any]) -> tuple[Record, ...]:
@@ -258,7 +258,7 @@ def records_of(path: str | Path, data: Instance, asked: Mapping[str, Any]) -> tu
     if not os.path.exists(path):
         return ()
     theirs, records, _ = load(path, data.n_features)
-    used, count = settled(compared(data), asked.get("folds", 10))
+    used, count = settled(comparable_data(data), asked.get("folds", 10))
     Setting.of(used, **{**asked, "folds": count}).check_shared(theirs, str(path))
     return records
 

@@ -21,7 +21,7 @@ from mipfs.lab.baselines.structural_svm import of_columns
 from mipfs.losses import get_loss
 from mipfs.measures import MEASURES
 from mipfs.plumbing.alarm import TimeUp
-from mipfs.plumbing.registry import meant
+from mipfs.plumbing.registry import suggest_name
 
 if TYPE_CHECKING:
     from mipfs.result.result import Result
@@ -60,7 +60,7 @@ class MethodSetting(Protocol):
 
 
 @dataclass(frozen=True)
-class Fit:
+class MethodFit:
     """A classifier on the features that a method chose.
 
     Attributes
@@ -78,13 +78,13 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Method:
+class BenchMethod:
     """A way to choose features and to fit a classifier on them.
 
     Attributes
     ----------
     name, what, source : str
-    fit : takes (data, M, C, setting) and returns a `Fit`
+    fit : takes (data, M, C, setting) and returns a `MethodFit`
     uses_c : bool
         False: the same features whatever C, and the SVM of `mipfs.lab.baselines.rfe.plain_svm` on them.
     selects : bool
@@ -96,7 +96,7 @@ class Method:
     name: str
     what: str
     source: str
-    fit: Callable[[Instance, int, float, MethodSetting], Fit]
+    fit: Callable[[Instance, int, float, MethodSetting], MethodFit]
     uses_c: bool = True
     selects: bool = True
     has_limit: bool = False
@@ -104,7 +104,7 @@ class Method:
 
 
 @dataclass(frozen=True)
-class Solved:
+class DriverMethod:
     """A problem of ours and the driver that solves it: the M features that it leaves, and the SVM of its loss."""
 
     what: str
@@ -113,19 +113,19 @@ class Solved:
     loss: str
     gap: float
 
-    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> Fit:
+    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> MethodFit:
         from mipfs.drivers import solve
         from mipfs.problem import Problem
 
         problem = Problem(data, loss=self.loss, bias=setting.bias, M=M, C=C)
         limits: dict[str, Any] = {"gap": self.gap, "time_limit": setting.time_limit, "seed": setting.seed}
         result = solve(problem, self.driver, **limits)
-        ids = np.sort(data.columns_of(_selected(result)))
+        ids = np.sort(data.columns_of(_selected_names(result)))
         return _fit_of(result, plain_svm(data, ids, C, setting.bias, self.loss))
 
 
 @dataclass(frozen=True)
-class Joint:
+class StructuralMethod:
     """The problem of the measure itself (Mao 2013), with C n/4 for C: for the error, that is C for every sample."""
 
     what: str
@@ -133,7 +133,7 @@ class Joint:
     driver: str
     gap: float
 
-    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> Fit:
+    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> MethodFit:
         from mipfs.drivers import solve
         from mipfs.problem import Problem
 
@@ -141,7 +141,7 @@ class Joint:
         C_joint = 0.25 * C * data.n_samples
         problem = Problem(data, loss="structural", bias=setting.bias, M=M, C=C_joint, **asked)
         result = solve(problem, self.driver, gap=self.gap, time_limit=setting.time_limit)
-        ids = np.sort(data.columns_of(_selected(result)))
+        ids = np.sort(data.columns_of(_selected_names(result)))
         return _fit_of(result, of_columns(data, ids, C, bias=setting.bias, **asked))
 
 
@@ -151,14 +151,14 @@ class ByMeasure:
 
     selects: bool
 
-    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> Fit:
+    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> MethodFit:
         asked = measure_of(setting)
         ids = L1Bundle(data, **asked).of_size(M).ids if self.selects else np.arange(data.n_features)
-        return Fit(of_columns(data, ids, C, bias=setting.bias, **asked))
+        return MethodFit(of_columns(data, ids, C, bias=setting.bias, **asked))
 
 
 @dataclass(frozen=True)
-class Whole:
+class RelaxationMethod:
     """All features that the relaxation uses (Tan's FGM): with its own weights, or refitted at a C of their own.
 
     Attributes
@@ -170,13 +170,13 @@ class Whole:
     debias: float | None
     T: int = 15
 
-    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> Fit:
+    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> MethodFit:
         from mipfs.drivers import solve
         from mipfs.problem import Problem
 
         problem = Problem(data, loss="squared-hinge", bias=setting.bias, M=M, C=C)
         result = solve(problem, "kelley", gap=1e-3, T=self.T, time_limit=setting.time_limit, seed=setting.seed)
-        _selected(result)
+        _selected_names(result)
         mixed = (result.relaxed or {}).get("sigma", {})
         ids = data.columns_of(list(mixed))
         if self.debias is not None:
@@ -192,20 +192,28 @@ def measure_of(setting: MethodSetting) -> dict[str, Any]:
     return {"measure": measure, "beta": setting.beta, "k": setting.k}
 
 
-SOLVED: dict[str, Solved | Joint] = {
-    "fgm": Solved("feature generation: the convex relaxation, rounded", "Tan 2014", "kelley", "squared-hinge", 1e-3),
-    "fgm-hinge": Solved("the same with the hinge", "Tan 2014", "kelley", "hinge", 1e-3),
-    "fgm-logistic": Solved("the same with the logistic loss", "Tan 2014, section 5.2", "kelley", "logistic", 1e-3),
-    "fsp-m": Solved("the best M features, proved by branch and bound", "Aytug 2015", "branch", "hinge", 1e-4),
-    "fsp-m-squared-hinge": Solved("the same with the squared hinge", "Aytug 2015", "branch", "squared-hinge", 1e-4),
-    "gbd": Solved("the best M features, by Benders decomposition", "Aytug 2015, Table 1", "gbd", "hinge", 1e-4),
-    "structural": Joint("M features chosen and fitted for the measure itself, relaxed", "Mao 2013", "two_layer", 1e-3),
-    "structural-branch": Joint("the same, proved", "Mao 2013", "branch", 1e-3),
-}  # fmt: skip
+SOLVED: dict[str, DriverMethod | StructuralMethod] = {
+    "fgm": DriverMethod(
+        "feature generation: the convex relaxation, rounded", "Tan 2014", "kelley", "squared-hinge", 1e-3
+    ),
+    "fgm-hinge": DriverMethod("the same with the hinge", "Tan 2014", "kelley", "hinge", 1e-3),
+    "fgm-logistic": DriverMethod(
+        "the same with the logistic loss", "Tan 2014, section 5.2", "kelley", "logistic", 1e-3
+    ),
+    "fsp-m": DriverMethod("the best M features, proved by branch and bound", "Aytug 2015", "branch", "hinge", 1e-4),
+    "fsp-m-squared-hinge": DriverMethod(
+        "the same with the squared hinge", "Aytug 2015", "branch", "squared-hinge", 1e-4
+    ),
+    "gbd": DriverMethod("the best M features, by Benders decomposition", "Aytug 2015, Table 1", "gbd", "hinge", 1e-4),
+    "structural": StructuralMethod(
+        "M features chosen and fitted for the measure itself, relaxed", "Mao 2013", "two_layer", 1e-3
+    ),
+    "structural-branch": StructuralMethod("the same, proved", "Mao 2013", "branch", 1e-3),
+}
 """Name to problem and driver."""
 WHOLE = {
-    "fgm-all": ("all features that 15 rounds of M generate, with the relaxation's weights", Whole(None)),
-    "fgm-unbias": ("the same features, and the SVM with C = 20 on them", Whole(20.0)),
+    "fgm-all": ("all features that 15 rounds of M generate, with the relaxation's weights", RelaxationMethod(None)),
+    "fgm-unbias": ("the same features, and the SVM with C = 20 on them", RelaxationMethod(20.0)),
 }
 """Methods that keep more than M features."""
 BY_MEASURE = {"l1-bmrm": ByMeasure(selects=True), "svm-perf": ByMeasure(selects=False)}
@@ -222,26 +230,26 @@ BY_SUPPORT_VECTORS = ("bss", "leverage", "rrqr", "rfe", "lpsvm")
 """Methods that NAME-sv applies to the support vectors of the SVM on all features alone, and fits on them again."""
 
 
-def methods() -> Mapping[str, Method]:
+def methods() -> Mapping[str, BenchMethod]:
     """Every method that there is, by name."""
     found = {
-        name: Method(name, one.what, one.source, one, has_limit=True, is_joint=isinstance(one, Joint))
+        name: BenchMethod(name, one.what, one.source, one, has_limit=True, is_joint=isinstance(one, StructuralMethod))
         for name, one in SOLVED.items()
     }
     for name, (what, whole) in WHOLE.items():
-        found[name] = Method(name, what, "Tan 2014, section 6", whole, has_limit=True)
+        found[name] = BenchMethod(name, what, "Tan 2014, section 6", whole, has_limit=True)
     for name in (*baselines.available(), *baselines.references()):
         about = baselines.about(name)
         selects = name in baselines.available()
         fit = BY_MEASURE.get(name) or _Baseline(name)
         joint = name in BY_MEASURE
-        found[name] = Method(name, about.what, about.source, fit, about.uses_c, selects, is_joint=joint)
+        found[name] = BenchMethod(name, about.what, about.source, fit, about.uses_c, selects, is_joint=joint)
     known = "the SVM on the features that matter, named by --ideal: a reference"
-    found["svm-ideal"] = Method("svm-ideal", known, "Tan 2010, section 3.3", _ideal, selects=False)
+    found["svm-ideal"] = BenchMethod("svm-ideal", known, "Tan 2010, section 3.3", _ideal, selects=False)
     return found | _sketches()
 
 
-def get_method(name: str) -> Method:
+def get_method(name: str) -> BenchMethod:
     """A method by its name.
 
     Raises
@@ -255,7 +263,7 @@ def get_method(name: str) -> Method:
 
         if is_peer(name):
             return peer(name)
-        hint = meant(name, found, f"it is one of {', '.join(found)}")
+        hint = suggest_name(name, found, f"it is one of {', '.join(found)}")
         raise UsageError(f"method {name!r} is not known; {hint}")
     return found[name]
 
@@ -266,8 +274,8 @@ class _Baseline:
 
     name: str
 
-    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> Fit:
-        return Fit(baselines.get_baseline(self.name)(data, M, C, bias=setting.bias, seed=setting.seed))
+    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> MethodFit:
+        return MethodFit(baselines.get_baseline(self.name)(data, M, C, bias=setting.bias, seed=setting.seed))
 
 
 @dataclass(frozen=True)
@@ -276,18 +284,18 @@ class _Sketch:
 
     name: str
 
-    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> Fit:
+    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> MethodFit:
         from mipfs.lab.sketch.select import select
 
         check_size(M, data.n_features)
         check_weight(C)
         found = select(data, self.name, M, seed=setting.seed, check=False)
-        return Fit(plain_svm(data, np.unique(np.asarray(found.ids, dtype=np.int64)), C, setting.bias))
+        return MethodFit(plain_svm(data, np.unique(np.asarray(found.ids, dtype=np.int64)), C, setting.bias))
 
 
-def _ideal(data: Instance, M: int, C: float, setting: MethodSetting) -> Fit:
+def _ideal(data: Instance, M: int, C: float, setting: MethodSetting) -> MethodFit:
     """The SVM on the features that matter: SVM(IDEAL) of Tan 2010, section 3.3."""
-    return Fit(plain_svm(data, np.sort(data.columns_of(list(setting.ideal))), C, setting.bias))
+    return MethodFit(plain_svm(data, np.sort(data.columns_of(list(setting.ideal))), C, setting.bias))
 
 
 @dataclass(frozen=True)
@@ -296,7 +304,7 @@ class _Supervised:
 
     name: str
 
-    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> Fit:
+    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> MethodFit:
         from mipfs.lab.sketch.margin import rows_of, solve_svm
         from mipfs.lab.sketch.select import select
 
@@ -307,19 +315,19 @@ class _Supervised:
             ids = np.unique(np.asarray(select(part, self.name, M, seed=setting.seed, check=False).ids, dtype=np.int64))
         else:
             ids = baselines.get_baseline(self.name)(part, M, C, bias=setting.bias, seed=setting.seed).ids
-        return Fit(plain_svm(part, ids, C, setting.bias, "hinge"))
+        return MethodFit(plain_svm(part, ids, C, setting.bias, "hinge"))
 
 
-def _sketches() -> dict[str, Method]:
+def _sketches() -> dict[str, BenchMethod]:
     """The sketches, and what chooses by support vectors."""
-    found = {name: Method(name, what, "Paul 2016", _Sketch(name), uses_c=False) for name, what in SKETCHES.items()}
+    found = {name: BenchMethod(name, what, "Paul 2016", _Sketch(name), uses_c=False) for name, what in SKETCHES.items()}
     what = "on the support vectors alone, and the SVM fitted on them"
-    sv = {f"{name}-sv": Method(f"{name}-sv", f"{name} {what}", "Paul 2016, section 5", _Supervised(name))
+    sv = {f"{name}-sv": BenchMethod(f"{name}-sv", f"{name} {what}", "Paul 2016, section 5", _Supervised(name))
           for name in BY_SUPPORT_VECTORS}  # fmt: skip
     return found | sv
 
 
-def _selected(result: Result) -> tuple[str, ...]:
+def _selected_names(result: Result) -> tuple[str, ...]:
     """What a driver chose.
 
     Raises
@@ -343,9 +351,9 @@ def _selected(result: Result) -> tuple[str, ...]:
     return result.selected
 
 
-def _fit_of(result: Result, found: Linear) -> Fit:
+def _fit_of(result: Result, found: Linear) -> MethodFit:
     from mipfs.result.result import StopReason
 
     stopped = "" if result.stop_reason is StopReason.GAP_CLOSED else result.stop_reason.name
     gap = result.gap if np.isfinite(result.gap) else None
-    return Fit(found, result.status.name, gap, stopped)
+    return MethodFit(found, result.status.name, gap, stopped)

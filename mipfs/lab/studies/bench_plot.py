@@ -12,7 +12,7 @@ from mipfs.plumbing import output_file
 
 if TYPE_CHECKING:
     from mipfs.lab.studies.bench import Bench
-    from mipfs.lab.studies.bench_rows import Row
+    from mipfs.lab.studies.bench_rows import BenchRow
 
 FORMATS = (".png", ".svg", ".pdf")
 MARK_DISTANCE = 0.006
@@ -42,13 +42,13 @@ def check_plot(path: Path) -> None:
 def save_plot(found: Bench, path: Path) -> None:
     """Draw a benchmark into a file; see `Bench.plot`."""
     check_plot(path)
-    figure = drawn(found)
+    figure = draw_figure(found)
     content = io.BytesIO()
     figure.savefig(content, format=path.suffix[1:].lower(), dpi=150)
     output_file.save([(path, content.getvalue())])
 
 
-def drawn(found: Bench) -> Any:
+def draw_figure(found: Bench) -> Any:
     """The figure: on the left the measure with one standard error, on the right the seconds of a fit."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, MaxNLocator
@@ -82,7 +82,7 @@ def drawn(found: Bench) -> Any:
     return figure
 
 
-def _curve(left: Any, right: Any, rows: list[Row], label: str, aside: float, look: dict[str, Any]) -> Any:
+def _curve(left: Any, right: Any, rows: list[BenchRow], label: str, aside: float, look: dict[str, Any]) -> Any:
     """One method: a point for every M, at the mean number of features that it has there; its line, for the legend."""
     ordered = sorted(rows, key=lambda row: row.n_features)
     sizes = [row.n_features for row in ordered]

@@ -87,7 +87,7 @@ class BenchDocument(TypedDict):
     records: tuple[FailedEntry | DoneEntry, ...]
 
 
-class Remembered(Numbered):
+class ChosenNames(Numbered):
     """The names of the features that were chosen in any fold, which the JSON has; the others are numbered."""
 
     def __init__(self, count: int, known: Mapping[int, str]) -> None:
@@ -116,7 +116,7 @@ def load(path: str | Path, p: int | None = None) -> tuple[Setting, tuple[Record,
     return found["params"], found["records"], found["complete"]
 
 
-def named(path: str | Path) -> tuple[Setting, Remembered, tuple[Record, ...], bool]:
+def load_with_names(path: str | Path) -> tuple[Setting, ChosenNames, tuple[Record, ...], bool]:
     """What `load` says of a benchmark, and the names of its features.
 
     Raises
@@ -131,12 +131,12 @@ def named(path: str | Path) -> tuple[Setting, Remembered, tuple[Record, ...], bo
         known = {j: name for row, said in pairs for (j, _), name in zip(row.shares, said["shares"], strict=True)}
     except ValueError as error:
         raise DataError(f"is no benchmark ({error})", REMEDY, path=path) from None
-    return setting, Remembered(p, known), records, found["complete"]
+    return setting, ChosenNames(p, known), records, found["complete"]
 
 
 def _read(path: str | Path, p: int | None) -> Any:
     try:
-        document = strict_json.parsed(Path(path).read_text(encoding="utf-8"))
+        document = strict_json.parse_json(Path(path).read_text(encoding="utf-8"))
         if not isinstance(document, dict) or document.get("kind") != KIND:
             raise ValueError("another kind of document")
         found = typed_json.read(document, BenchDocument)

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 from mipfs.lab.studies.bench_setting import COLUMN
 from mipfs.lab.studies.bench_unit import DONE
 from mipfs.measures.judged import BY, SMALLER_IS_BETTER
-from mipfs.report.blocks import Block, Line, Pairs, Table, Typed
-from mipfs.report.charts import FAMILY, Curve, Lines
+from mipfs.report.blocks import NamedValues, ReportBlock, Sentence, Table, Typed
+from mipfs.report.charts import FAMILY, Curve, LineChart
 from mipfs.report.numbers import first_of
 
 if TYPE_CHECKING:
     from mipfs.lab.studies.bench import Bench
     from mipfs.lab.studies.bench_setting import COLUMN
-from mipfs.lab.studies.bench_rows import Row
+from mipfs.lab.studies.bench_rows import BenchRow
 
 MOST_NAMED = 5
 """Features of a line that are named."""
 MEGA = 1e6
 
 
-def bench_blocks(found: Bench) -> list[Block]:
+def bench_blocks(found: Bench) -> list[ReportBlock]:
     """What was asked, a line for every method and M, what was said, and which features were chosen most often."""
     setting = found.setting
     rows = found.rows
@@ -32,7 +32,8 @@ def bench_blocks(found: Bench) -> list[Block]:
         ("data", f"{setting.source or 'arrays'}, {len(found.names)} features, scale {setting.scaling}"),
         (
             "test",
-            f"{setting.measure} on {setting.folds} folds{_repeated(found)}, seed {setting.seed}{_chosen_by(found)}",
+            f"{setting.measure} on {setting.folds} folds{_describe_repeated(found)}, seed "
+            f"{setting.seed}{_chosen_by(found)}",
         ),
         ("fits", f"{len(found.records)} of {asked}" if len(found.records) < asked else str(asked)),
     ]
@@ -40,7 +41,7 @@ def bench_blocks(found: Bench) -> list[Block]:
         given = setting.class_weight
         said = given if isinstance(given, str) else ", ".join(f"{weight:g} for {label}" for label, weight in given)
         pairs.insert(2, ("class weights", f"{said}, in every fit"))
-    blocks: list[Block] = [Pairs(pairs), _table(setting.measure, rows), *bench_charts(found)]
+    blocks: list[ReportBlock] = [NamedValues(pairs), _table(setting.measure, rows), *bench_charts(found)]
     notes = [(row.method, _size(row), str(count), note) for row in rows for note, count in row.notes.items()]
     if notes:
         blocks.append(Table(("method", "M", "folds", "note"), notes, title="Notes", left=4))
@@ -55,7 +56,7 @@ def bench_blocks(found: Bench) -> list[Block]:
             )
         )
     if any(record["status"] != DONE for record in found.records):
-        blocks.append(Line("\nvalues are means over the folds that are done"))
+        blocks.append(Sentence("\nvalues are means over the folds that are done"))
     sizes = sorted({row.M for row in rows if row.M is not None})
     if sizes:  # it compares, and keeps no classifier
         M = ",".join(map(str, sizes))
@@ -73,19 +74,19 @@ def bench_lead(found: Bench) -> str:
     best = max(known, key=lambda row: sign * row.value)
     near = [row for row in known if row is not best and sign * (best.value - row.value) <= best.standard_error]
     spread = f" ± {best.standard_error:.4f} (one standard error)" if math.isfinite(best.standard_error) else ""
-    said = f"{_named(best)} has the best {found.setting.measure} on the folds held out: {best.value:.4f}{spread}."
+    said = f"{_name_row(best)} has the best {found.setting.measure} on the folds held out: {best.value:.4f}{spread}."
     if near:
-        said += f" Within one standard error of it: {first_of(near, MOST_NAMED, _named)}."
+        said += f" Within one standard error of it: {first_of(near, MOST_NAMED, _name_row)}."
     return said
 
 
-def _named(row: Row) -> str:
+def _name_row(row: BenchRow) -> str:
     return (
         f"{row.method} on all features" if row.M is None else f"{row.method} with {row.M} feature{'s' * (row.M != 1)}"
     )
 
 
-def _repeated(found: Bench) -> str:
+def _describe_repeated(found: Bench) -> str:
     repeats = found.setting.repeats
     return "" if repeats == 1 else f", {repeats} times (± is that of one time)"
 
@@ -99,7 +100,7 @@ def _grid(found: Bench) -> str:
     return f"--C {','.join(f'{C:g}' for C in asked.C)} --folds {asked.folds}{by}"
 
 
-def bench_charts(found: Bench) -> list[Lines]:
+def bench_charts(found: Bench) -> list[LineChart]:
     """The measure, and the seconds of a fit, against the number of features; a reference is a point at all of them."""
     sizes = sorted({row.M for row in found.rows if row.M is not None and row.values})
     if len(sizes) < 2:
@@ -109,7 +110,7 @@ def bench_charts(found: Bench) -> list[Lines]:
     return [_chart(found, sizes, name, title, is_log) for name, title, is_log in drawn]
 
 
-def _chart(found: Bench, sizes: list[int], name: str, title: str, is_log: bool) -> Lines:
+def _chart(found: Bench, sizes: list[int], name: str, title: str, is_log: bool) -> LineChart:
     """A curve for every method that selects."""
     curves: list[Curve] = []
     line = {(row.method, row.M): row for row in found.rows if row.values}
@@ -119,7 +120,7 @@ def _chart(found: Bench, sizes: list[int], name: str, title: str, is_log: bool) 
             y = [None if row is None else float(getattr(row, name)) for row in rows]
             spread = None if is_log else [None if row is None else row.standard_error for row in rows]
             curves.append(Curve(method, y, FAMILY[len(curves) % len(FAMILY)], spread))
-    return Lines(title, x=[float(M) for M in sizes], curves=curves, x_label="M", before="M = ", is_log_y=is_log)
+    return LineChart(title, x=[float(M) for M in sizes], curves=curves, x_label="M", before="M = ", is_log_y=is_log)
 
 
 def _chosen_by(found: Bench) -> str:
@@ -128,7 +129,7 @@ def _chosen_by(found: Bench) -> str:
     return f"; C = {grid}" if len(setting.C) == 1 else f"; C of {grid} by {setting.inner} inner folds"
 
 
-def _table(measure: str, rows: tuple[Row, ...]) -> Table:
+def _table(measure: str, rows: tuple[BenchRow, ...]) -> Table:
     header = (
         "method",
         "M",
@@ -146,7 +147,7 @@ def _table(measure: str, rows: tuple[Row, ...]) -> Table:
     return Table(header, [_cells(row) for row in rows], title="The methods (± is one standard error)", left=1)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: BenchRow) -> tuple[str, ...]:
     found = row.stability
     return (
         row.method,
@@ -169,11 +170,11 @@ def _mega(size: int) -> str:
     return "<0.1" if size < 0.1 * MEGA else f"{size / MEGA:.1f}"
 
 
-def _size(row: Row) -> str:
+def _size(row: BenchRow) -> str:
     return "all" if row.M is None else str(row.M)
 
 
-def _often(row: Row, found: Bench) -> str:
+def _often(row: BenchRow, found: Bench) -> str:
     """The features in most folds, with their share."""
     return first_of(row.shares, MOST_NAMED, lambda one: f"{found.names[one[0]]} {100 * one[1]:.0f}%")
 

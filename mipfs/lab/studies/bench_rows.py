@@ -19,7 +19,7 @@ from mipfs.report.visible import finite_or_none
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class BenchRow:
     """A method at one M, over the folds.
 
     Attributes
@@ -106,7 +106,7 @@ class Row:
         }
 
 
-def rows_of(setting: Setting, records: Sequence[Record], p: int) -> tuple[Row, ...]:
+def rows_of(setting: Setting, records: Sequence[Record], p: int) -> tuple[BenchRow, ...]:
     """A line for every method and M of a setting, in the order that was asked."""
     cells: dict[tuple[str, int | None], list[Record]] = {}
     for name in setting.methods:
@@ -120,13 +120,13 @@ def rows_of(setting: Setting, records: Sequence[Record], p: int) -> tuple[Row, .
     return tuple(_row(method, M, setting, found, p) for (method, M), found in ordered.items())
 
 
-def _row(method: str, M: int | None, setting: Setting, records: Sequence[Record], p: int) -> Row:
+def _row(method: str, M: int | None, setting: Setting, records: Sequence[Record], p: int) -> BenchRow:
     done = [record for record in records if record["status"] == DONE]
     sets = [np.array(record["selected"], dtype=np.int64) for record in done if record["selected"] is not None]
     memory = [record["memory_bytes"] for record in done if record["memory_bytes"] is not None]
     notes = Counter(_note(record) for record in records)
     del notes[""]
-    return Row(
+    return BenchRow(
         method,
         M,
         setting.folds * setting.repeats,

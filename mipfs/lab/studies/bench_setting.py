@@ -17,7 +17,7 @@ from mipfs.lab.baselines.linear import check_size, check_weight
 from mipfs.lab.studies.bench_methods import get_method
 from mipfs.lab.studies.folds import Fold, fold
 from mipfs.measures.judged import ACCURACY, SMALLER_IS_BETTER, check_judge, judged
-from mipfs.plumbing.declared import Count, Declared, Natural, Positive, Seed, Within
+from mipfs.plumbing.declared import Count, Declared, Natural, NumberRange, Positive, Seed
 from mipfs.plumbing.digest import digest
 
 C_DEFAULT = (0.01, 0.1, 1.0, 10.0)
@@ -26,7 +26,7 @@ FREE = ("methods", "M", "source")
 
 
 @dataclass(frozen=True)
-class Unit:
+class FitUnit:
     """One fit to be made: a method at M on one fold; M is None for a reference on all features."""
 
     method: str
@@ -66,7 +66,7 @@ class Setting(Declared):
     k: Natural | None = None
     bias: bool = True
     seed: Seed = 0
-    time_limit: Annotated[float, Within(above=0, of="seconds")] | None = 60.0
+    time_limit: Annotated[float, NumberRange(above=0, of="seconds")] | None = 60.0
     source: str = ""
     data_sha256: str = ""
     scaling: str = "none"
@@ -87,7 +87,7 @@ class Setting(Declared):
         about = {"source": data.source, "data_sha256": data.sha256, "scaling": data.scaling, "split": _split_of(data)}
         fields: dict[str, Any] = {**given, "C": tuple(given.get("C", C_DEFAULT)), **about}
         fields["ideal"] = tuple(given.get("ideal", ()))
-        fields["class_weight"] = _settled(given.get("class_weight"), data)
+        fields["class_weight"] = _settle_weights(given.get("class_weight"), data)
         made = cls(tuple(methods), tuple(M), **fields)
         data.columns_of(list(made.ideal))
         if "svm-ideal" in made.methods and not made.ideal:
@@ -134,11 +134,11 @@ class Setting(Declared):
         except DataError as error:
             raise UsageError(str(error)) from None
 
-    def units(self) -> list[Unit]:
+    def units(self) -> list[FitUnit]:
         """The work, fold by fold, so that what an interrupt leaves compares every method."""
         sizes = {name: self.M if get_method(name).selects else (None,) for name in self.methods}
         parts = range(self.folds * self.repeats)
-        return [Unit(name, M, number) for number in parts for name in self.methods for M in sizes[name]]
+        return [FitUnit(name, M, number) for number in parts for name in self.methods for M in sizes[name]]
 
     def part(self, data: Instance, number: int) -> Fold:
         """The outer fold of a number: those of a repetition beyond the first have a seed of their own."""
@@ -180,7 +180,8 @@ class Setting(Declared):
             if field.name == "data_sha256":
                 raise UsageError(f"{where} is of other data than {self.source or 'these'}; give another file")
             raise UsageError(
-                f"{where} was made with {field.name} = {_shown(theirs)}, and {_shown(mine)} is asked for; "
+                f"{where} was made with {field.name} = {_show_setting(theirs)}, and {_show_setting(mine)} is asked "
+                f"for; "
                 "give the same, or another file"
             )
 
@@ -189,7 +190,7 @@ class Setting(Declared):
         return {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
 
 
-def compared(data: Instance) -> Instance:
+def comparable_data(data: Instance) -> Instance:
     """The data as every method gets it: no rows, forced features, penalties or bounds, which baselines cannot keep."""
     return dataclasses.replace(data, rows=(), select=SelectDefaults(), penalty={}, weight_bounds={}, weight_rows=())
 
@@ -207,7 +208,7 @@ def _split_of(data: Instance) -> str:
     return f"{kind}{data.split.by} ({digest([*of, *(one for pair in data.split.pairs for one in pair)])[:16]})"
 
 
-def _settled(given: Any, data: Instance) -> tuple[tuple[str, float], ...] | str | None:
+def _settle_weights(given: Any, data: Instance) -> tuple[tuple[str, float], ...] | str | None:
     """Class weights as a setting has them: the data's own where none are given; an empty tuple leaves these out."""
     own: ClassWeight | None = data.class_weight
     asked = own if given is None else given
@@ -226,5 +227,5 @@ def _plain(found: Any) -> Any:
     return found.item() if isinstance(found, np.generic) else found
 
 
-def _shown(found: Any) -> str:
+def _show_setting(found: Any) -> str:
     return ", ".join(map(str, found)) if isinstance(found, tuple) else str(found)

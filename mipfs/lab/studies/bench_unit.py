@@ -19,8 +19,8 @@ from mipfs.data.instance import Instance
 from mipfs.errors import DataError, MipfsError, UsageError
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.rfe import plain_svm
-from mipfs.lab.studies.bench_methods import Fit, Method, get_method
-from mipfs.lab.studies.bench_setting import Setting, Unit
+from mipfs.lab.studies.bench_methods import BenchMethod, MethodFit, get_method
+from mipfs.lab.studies.bench_setting import FitUnit, Setting
 from mipfs.lab.studies.folds import Fold, fold
 from mipfs.plumbing.alarm import TimeUp, alarm
 from mipfs.plumbing.clock import cpu_clock
@@ -39,12 +39,12 @@ COUNTED_DIGITS = 12
 """Decimals of a mean of the measure that count: below them the same shares differ by the order of their sum."""
 
 
-def run(data: Instance, setting: Setting, unit: Unit) -> Record:
+def run(data: Instance, setting: Setting, unit: FitUnit) -> Record:
     """Do one unit.
 
     Parameters
     ----------
-    data : Instance, of `mipfs.lab.studies.bench_setting.compared`
+    data : Instance, of `mipfs.lab.studies.bench_setting.comparable_data`
     setting : Setting
     unit : Unit
 
@@ -64,7 +64,7 @@ def run(data: Instance, setting: Setting, unit: Unit) -> Record:
             part = setting.part(data, unit.fold)
             M = data.n_features if unit.M is None else unit.M
             _warm_up(unit.method, data.is_sparse, setting)
-            record |= _done(method, part, M, replace(setting, seed=seed_of(setting, unit.fold)))
+            record |= _measure_unit(method, part, M, replace(setting, seed=seed_of(setting, unit.fold)))
         if said:
             record["message"] = _line(said[0].message)
     except (UsageError, DataError) as error:
@@ -85,20 +85,20 @@ def seed_of(setting: Setting, number: int) -> int:
     return int(np.random.SeedSequence((setting.seed, number)).generate_state(1)[0] % SEEDS)
 
 
-def died(unit: Unit, why: str) -> Record:
+def lost_record(unit: FitUnit, why: str) -> Record:
     """The record of a unit whose process ended without one."""
     return {"method": unit.method, "M": unit.M, "fold": unit.fold, "status": DIED, "message": why}
 
 
-def _done(method: Method, part: Fold, M: int, setting: Setting) -> Record:
+def _measure_unit(method: BenchMethod, part: Fold, M: int, setting: Setting) -> Record:
     """Choose C, fit, test."""
     began = time.perf_counter()
-    C = setting.C[0] if len(setting.C) == 1 else _chosen(method, part.train, M, setting)
+    C = setting.C[0] if len(setting.C) == 1 else _choose_price(method, part.train, M, setting)
     chosen = began if len(setting.C) == 1 else time.perf_counter()
     with peak() as memory:
         cpu = cpu_clock()
-        with _limited(method, setting):
-            fitted = method.fit(_weighted(method, part.train, setting), M, C, setting)
+        with _limit_time(method, setting):
+            fitted = method.fit(_weigh_classes(method, part.train, setting), M, C, setting)
         seconds = time.perf_counter() - chosen
         cpu_seconds = cpu_clock() - cpu
     return {
@@ -116,16 +116,16 @@ def _done(method: Method, part: Fold, M: int, setting: Setting) -> Record:
     }
 
 
-def _chosen(method: Method, train: Instance, M: int, setting: Setting) -> float:
+def _choose_price(method: BenchMethod, train: Instance, M: int, setting: Setting) -> float:
     """The C of best mean value over the inner folds, of equal ones the smallest; one that takes too long is out."""
     grid = sorted(setting.C)
     values = np.zeros((setting.inner, len(grid)))
     for number in range(setting.inner):
         part = fold(train, setting.inner, setting.seed, number)
-        fit = _fitter(method, _weighted(method, part.train, setting), M, setting)
+        fit = _fitter(method, _weigh_classes(method, part.train, setting), M, setting)
         for k, C in enumerate(grid):
             try:
-                with _limited(method, setting):
+                with _limit_time(method, setting):
                     fitted = fit(C)
                 values[number, k] = setting.sign * setting.value(part, scores(fitted, part.X))
             except TimeUp:
@@ -136,7 +136,7 @@ def _chosen(method: Method, train: Instance, M: int, setting: Setting) -> float:
     return float(grid[int(np.argmax(means))])
 
 
-def _fitter(method: Method, train: Instance, M: int, setting: Setting) -> Callable[[float], Linear]:
+def _fitter(method: BenchMethod, train: Instance, M: int, setting: Setting) -> Callable[[float], Linear]:
     """What fits at a C; a choice that does not depend on it is made once."""
     if method.uses_c:
         return lambda C: method.fit(train, M, C, setting).linear
@@ -148,7 +148,7 @@ def _fitter(method: Method, train: Instance, M: int, setting: Setting) -> Callab
     return lambda C: plain_svm(train, ids(), C, setting.bias)
 
 
-def _weighted(method: Method, train: Instance, setting: Setting) -> Instance:
+def _weigh_classes(method: BenchMethod, train: Instance, setting: Setting) -> Instance:
     """A training part under the class weights, which a method that fits for a measure leaves out, and says so."""
     if not setting.class_weight or not method.is_joint:
         return setting.weighted(train)
@@ -157,7 +157,7 @@ def _weighted(method: Method, train: Instance, setting: Setting) -> Instance:
 
 
 @contextmanager
-def _limited(method: Method, setting: Setting) -> Iterator[None]:
+def _limit_time(method: BenchMethod, setting: Setting) -> Iterator[None]:
     """The time limit, for methods that do not keep it by themselves."""
     with alarm(None if method.has_limit else setting.time_limit):
         yield
@@ -170,7 +170,7 @@ def scores(found: Linear, X: Any) -> Any:
 
 
 @cache
-def _warm_up(name: str, is_sparse: bool, setting: Setting) -> Fit | None:
+def _warm_up(name: str, is_sparse: bool, setting: Setting) -> MethodFit | None:
     """Let a method meet its kernels and libraries on a tiny problem; what it refuses there it says later."""
     r = np.random.default_rng(0)
     X = r.normal(size=(WARM_N, WARM_P))

@@ -8,16 +8,16 @@ from typing import Any
 
 from mipfs.data.instance import Instance
 from mipfs.lab.studies import bench_unit
-from mipfs.lab.studies.bench_setting import Setting, Unit
+from mipfs.lab.studies.bench_setting import FitUnit, Setting
 from mipfs.lab.studies.bench_unit import Record
 from mipfs.plumbing.cluster import check_client
-from mipfs.run.side_by_side import Died, outcomes
+from mipfs.run.side_by_side import LostFit, outcomes
 
 ENDED = "its process was ended by the system, mostly for lack of memory"
 
 
 def records(
-    data: Instance, setting: Setting, units: Sequence[Unit], *, jobs: int | None = None, client: Any = None
+    data: Instance, setting: Setting, units: Sequence[FitUnit], *, jobs: int | None = None, client: Any = None
 ) -> Generator[Record, None, None]:
     """The record of every unit, as they come.
 
@@ -42,14 +42,16 @@ def records(
         return
     with closing(outcomes(_unit, (data, setting), units, jobs, here=jobs is None)) as found:
         for k, record in found:
-            yield bench_unit.died(units[k], ENDED) if isinstance(record, Died) else record
+            yield bench_unit.lost_record(units[k], ENDED) if isinstance(record, LostFit) else record
 
 
-def _unit(given: tuple[Instance, Setting], unit: Unit) -> Record:
+def _unit(given: tuple[Instance, Setting], unit: FitUnit) -> Record:
     return bench_unit.run(*given, unit)
 
 
-def _of_client(data: Instance, setting: Setting, units: Sequence[Unit], client: Any) -> Generator[Record, None, None]:
+def _of_client(
+    data: Instance, setting: Setting, units: Sequence[FitUnit], client: Any
+) -> Generator[Record, None, None]:
     from distributed import as_completed
 
     there = client.scatter(data, broadcast=True)
@@ -57,6 +59,10 @@ def _of_client(data: Instance, setting: Setting, units: Sequence[Unit], client: 
     try:
         for future in as_completed(list(futures)):
             error = future.exception()
-            yield future.result() if error is None else bench_unit.died(futures[future], f"the worker failed: {error}")
+            yield (
+                future.result()
+                if error is None
+                else bench_unit.lost_record(futures[future], f"the worker failed: {error}")
+            )
     finally:
         client.cancel(list(futures))

@@ -21,15 +21,15 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.losses import is_joint
 from mipfs.report.blocks import Table
-from mipfs.report.charts import Curve, Lines
-from mipfs.report.numbers import listed, number, percent
+from mipfs.report.charts import Curve, LineChart
+from mipfs.report.numbers import list_names, number, percent
 from mipfs.report.visible import finite_or_none
 from mipfs.result.gap import relative_gap
 from mipfs.result.posed import posed_again
 from mipfs.result.result import Result
 
 if TYPE_CHECKING:
-    from mipfs.lab.studies.solution_path import Point, SolutionPath
+    from mipfs.lab.studies.solution_path import PathPoint, SolutionPath
     from mipfs.lab.studies.steps import Place
 
 WHAT = "a value between the points of a path"
@@ -143,7 +143,7 @@ def between_table(path: SolutionPath) -> Table | None:
             number(one.objective),
             number(one.bound),
             percent(one.gap),
-            listed(one.selected) if one.selected else "-",
+            list_names(one.selected) if one.selected else "-",
         )
         for one in path.between
     ]
@@ -151,7 +151,7 @@ def between_table(path: SolutionPath) -> Table | None:
     return Table(head, rows, left=len(head)) if rows else None
 
 
-def between_chart(path: SolutionPath) -> Lines | None:
+def between_chart(path: SolutionPath) -> LineChart | None:
     """Objective and bound at the points and between them, along C; None of a path over M too, or without values."""
     if path.axes != ("C",) or not path.between:
         return None
@@ -159,7 +159,7 @@ def between_chart(path: SolutionPath) -> Lines | None:
     known += [(float(one.place["C"]), one.objective, one.bound) for one in path.between]
     ordered = sorted(known)
     gaps = [finite_or_none(relative_gap(objective, bound)) for _, objective, bound in ordered]
-    return Lines(
+    return LineChart(
         "Objective and bound between the points",
         x=[C for C, _, _ in ordered],
         curves=[
@@ -176,18 +176,18 @@ def between_chart(path: SolutionPath) -> Lines | None:
     )
 
 
-def _lines(path: SolutionPath) -> list[list[Point]]:
+def _lines(path: SolutionPath) -> list[list[PathPoint]]:
     """The points that have a bound and a classifier, ascending in C, of every M."""
     if "C" not in path.axes:
         raise UsageError(f"{WHAT} is for paths along C; this one goes along {', '.join(path.along)}")
-    lines: dict[Any, list[Point]] = {}
+    lines: dict[Any, list[PathPoint]] = {}
     for point in sorted(path.points, key=lambda point: float(point.place["C"])):
         if math.isfinite(point.bound) and point.result.has_classifier:
             lines.setdefault(point.place.get("M"), []).append(point)
     return [*lines.values()]
 
 
-def _neighbours(path: SolutionPath, C: float, M: int | None) -> tuple[Point, Point]:
+def _neighbours(path: SolutionPath, C: float, M: int | None) -> tuple[PathPoint, PathPoint]:
     """The points on both sides of C."""
     if (M is not None) != ("M" in path.axes):
         raise UsageError("give M of a path over C and M, and of no other path")

@@ -18,15 +18,15 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab.studies.folds import fold, settled
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.plumbing.declared import Count, Seed, declared
+from mipfs.plumbing.declared import Count, Seed, check_arguments
 from mipfs.problem import Problem
 from mipfs.result.advice import ends_all
-from mipfs.result.probability import fitted
+from mipfs.result.probability import fit_calibration
 from mipfs.result.result import Result
 from mipfs.run.side_by_side import in_order, jobs_of, limits_of
 
 
-@declared
+@check_arguments
 def calibrate(
     model: Any, result: Result, *, folds: Any = 5, seed: Seed = 0, jobs: Count | None = None, **options: Any
 ) -> Result:
@@ -69,7 +69,7 @@ def calibrate(
     scores = np.full(data.n_samples, np.nan)
     side = jobs_of(jobs, count)
     asked = problem, data, count, result.driver, {**limits_of(options, side), "seed": seed}
-    with closing(in_order(_judged, asked, range(count), side)) as found:
+    with closing(in_order(_score_fold, asked, range(count), side)) as found:
         for rows, values in found:
             scores[rows] = values
     known = np.isfinite(scores)
@@ -77,10 +77,10 @@ def calibrate(
     if np.unique(y).size < 2:
         raise UsageError("folds: their test parts have samples of one class alone; give others")
     alike = bool(np.all(weight == weight[0]))
-    return replace(result, calibration=fitted(scores[known], y, count, None if alike else weight))
+    return replace(result, calibration=fit_calibration(scores[known], y, count, None if alike else weight))
 
 
-def _judged(given: tuple[Problem, Instance, int, str, dict[str, Any]], number: int) -> tuple[Integers, Array]:
+def _score_fold(given: tuple[Problem, Instance, int, str, dict[str, Any]], number: int) -> tuple[Integers, Array]:
     """The rows of a fold that its training part is without, and what the classifier of that part makes of them."""
     problem, data, folds, driver, options = given
     part = fold(data, folds, options["seed"], number)

@@ -17,16 +17,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from mipfs.lab.studies.solution_path import Point
-from mipfs.lab.studies.steps import Steps
+from mipfs.lab.studies.solution_path import PathPoint
+from mipfs.lab.studies.steps import PathSteps
 from mipfs.proof.cuts import CutPool
-from mipfs.run.side_by_side import Died, outcomes
+from mipfs.run.side_by_side import LostFit, outcomes
 
 SUFFIX = ".point"
 
 
 @dataclass(frozen=True)
-class Solved:
+class SolvedStep:
     """What came of a step.
 
     Attributes
@@ -36,19 +36,19 @@ class Solved:
     best : tuple of str, the support that it begins from
     """
 
-    point: Point
+    point: PathPoint
     pool: CutPool
     best: tuple[str, ...]
 
 
 class Walker(Protocol):
-    """What a chain is walked by (`mipfs.lab.studies.walk.Walk`)."""
+    """What a chain is walked by (`mipfs.lab.studies.walk.PathWalk`)."""
 
     interrupted: bool
     on_begin: Callable[[str], object]
-    on_point: Callable[[Point], object]
+    on_point: Callable[[PathPoint], object]
 
-    def step(self, steps: Steps, k: int, before: Solved | None, about: str) -> Solved | None:
+    def step(self, steps: PathSteps, k: int, before: SolvedStep | None, about: str) -> SolvedStep | None:
         """Solve a step with what another one left; None where an interrupt left nothing of it."""
 
 
@@ -65,20 +65,20 @@ class Chain:
 
     part: int
     at: int
-    first: Solved | None = None
+    first: SolvedStep | None = None
 
 
 @dataclass(frozen=True)
-class Given:
+class ChainSetup:
     """What all chains share; `folder` is where other processes than `here` leave their points at once."""
 
     walk: Walker
-    parts: Sequence[Steps]
+    parts: Sequence[PathSteps]
     names: Sequence[str]
     folder: Path
     here: int = field(default_factory=os.getpid)
 
-    def keep(self, part: int, at: int, point: Point) -> None:
+    def keep(self, part: int, at: int, point: PathPoint) -> None:
         """Tell of a point, or leave it for the process that does."""
         if os.getpid() != self.here:
             unfinished = self.folder / f"{part}-{at}.part"
@@ -89,7 +89,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Done:
+class TaskResult:
     """What came of a task.
 
     Attributes
@@ -99,12 +99,12 @@ class Done:
     by : int, the process
     """
 
-    solved: Sequence[tuple[int, int, Solved]]
+    solved: Sequence[tuple[int, int, SolvedStep]]
     interrupted: bool
     by: int = field(default_factory=os.getpid)
 
 
-def walked(walk: Walker, parts: Sequence[Steps], names: Sequence[str], jobs: int) -> list[list[Point]]:
+def walk_chains(walk: Walker, parts: Sequence[PathSteps], names: Sequence[str], jobs: int) -> list[list[PathPoint]]:
     """The points of every part in the order of its steps; after an interrupt those that were reached.
 
     Parameters
@@ -115,14 +115,14 @@ def walked(walk: Walker, parts: Sequence[Steps], names: Sequence[str], jobs: int
     jobs : int >= 2, chains at a time
     """
     with tempfile.TemporaryDirectory(prefix="mipfs-path-") as folder:
-        given = Given(walk, parts, names, Path(folder))
-        every: dict[tuple[int, int], Point] = {}
+        given = ChainSetup(walk, parts, names, Path(folder))
+        every: dict[tuple[int, int], PathPoint] = {}
         try:
             chains = [Chain(k, 0) for k in range(len(parts))]
             if parts[0].legs > 1:
-                firsts = _collected(_firsts, given, range(len(parts)), jobs, every)
+                firsts = _collect_tasks(_firsts, given, range(len(parts)), jobs, every)
                 chains = [Chain(*one) for done in firsts for one in done.solved]
-            _collected(_rest, given, chains, jobs, every)
+            _collect_tasks(_rest, given, chains, jobs, every)
         except KeyboardInterrupt:
             walk.interrupted = True
         for file in Path(folder).glob(f"*{SUFFIX}"):  # of chains that did not come to their end
@@ -132,18 +132,18 @@ def walked(walk: Walker, parts: Sequence[Steps], names: Sequence[str], jobs: int
     return [[every[k, at] for _, at in sorted(one for one in every if one[0] == k)] for k in range(len(parts))]
 
 
-def _collected(
-    work: Callable[[Given, Any], Done],
-    given: Given,
+def _collect_tasks(
+    work: Callable[[ChainSetup, Any], TaskResult],
+    given: ChainSetup,
     tasks: Sequence[Any],
     jobs: int,
-    every: dict[tuple[int, int], Point],
-) -> list[Done]:
+    every: dict[tuple[int, int], PathPoint],
+) -> list[TaskResult]:
     """What came of the tasks, in their order, their points entered into `every`; raises `KeyboardInterrupt` at one."""
-    found: dict[int, Done] = {}
+    found: dict[int, TaskResult] = {}
     with closing(outcomes(work, given, tasks, jobs)) as results:
         for k, done in results:
-            if isinstance(done, Died):
+            if isinstance(done, LostFit):
                 raise done
             found[k] = done
             for part, at, solved in done.solved:
@@ -156,22 +156,22 @@ def _collected(
     return [found[k] for k in sorted(found)]
 
 
-def _firsts(given: Given, part: int) -> Done:
+def _firsts(given: ChainSetup, part: int) -> TaskResult:
     """The first step of every chain of a part."""
     steps = given.parts[part]
     return _steps(given, part, range(0, len(steps.places), steps.leg), None)
 
 
-def _rest(given: Given, chain: Chain) -> Done:
+def _rest(given: ChainSetup, chain: Chain) -> TaskResult:
     """The steps of a chain that are not solved."""
     end = chain.at + given.parts[chain.part].leg
     return _steps(given, chain.part, range(chain.at + (chain.first is not None), end), chain.first)
 
 
-def _steps(given: Given, part: int, numbers: Iterable[int], before: Solved | None) -> Done:
+def _steps(given: ChainSetup, part: int, numbers: Iterable[int], before: SolvedStep | None) -> TaskResult:
     """Solve some steps of a part, one after the other, until an interrupt."""
     walk, steps = copy.copy(given.walk), given.parts[part]
-    found: list[tuple[int, int, Solved]] = []
+    found: list[tuple[int, int, SolvedStep]] = []
     for at in numbers:
         solved = walk.step(steps, at, before, given.names[part])
         if solved is None:
@@ -181,4 +181,4 @@ def _steps(given: Given, part: int, numbers: Iterable[int], before: Solved | Non
         given.keep(part, at, solved.point)
         if walk.interrupted:
             break
-    return Done(found, walk.interrupted)
+    return TaskResult(found, walk.interrupted)

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from mipfs.lab.studies.ladder import Comparison, Rung
 from mipfs.lab.studies.path_report import cells, error_of, folds_of
-from mipfs.lab.studies.solution_path import Point, SolutionPath
+from mipfs.lab.studies.solution_path import PathPoint, SolutionPath
 from mipfs.lab.studies.steps import place_text
 from mipfs.measures.judged import LOG_LOSS
 from mipfs.report.blocks import Table
-from mipfs.report.charts import FAMILY, Bar, Bars, Curve, Detail, Grid, Lines
-from mipfs.report.numbers import listed, number, percent
+from mipfs.report.charts import FAMILY, Bar, Bars, Curve, Detail, HeatMap, LineChart
+from mipfs.report.numbers import list_names, number, percent
 from mipfs.report.visible import finite_or_none
 from mipfs.result.result import Status
 
@@ -40,7 +40,7 @@ def ladder_chart(comparison: Comparison) -> Bars:
     known = math.isfinite(comparison.incumbent)
     marks = _marks(comparison.ladder)
     bars = [
-        Bar(rung.name, finite_or_none(rung.value), _rung(rung, marks), _role(rung), _said(rung))
+        Bar(rung.name, finite_or_none(rung.value), _rung(rung, marks), _role(rung), _describe_rung(rung))
         for rung in comparison.ladder
     ]
     notes = [
@@ -89,7 +89,7 @@ def _marks(ladder: Sequence[Rung]) -> dict[str, str]:
     return {status: "*" * (k + 1) for k, status in enumerate(said)}
 
 
-def _said(rung: Rung) -> str:
+def _describe_rung(rung: Rung) -> str:
     size = "" if rung.size is None else f", {_size(rung)} constraints × variables"
     return f"{NAMES.get(rung.name, rung.name)}: {rung.status}, bound {number(rung.value)}, {rung.seconds:.2f} s{size}"
 
@@ -98,7 +98,7 @@ def _size(rung: Rung) -> str:
     return "-" if rung.size is None else f"{rung.size['constraints']} × {rung.size['variables']}"
 
 
-def path_charts(path: SolutionPath) -> list[Lines]:
+def path_charts(path: SolutionPath) -> list[LineChart]:
     """Objective and bound along the path, the gap of every point and, with folds, the validation error.
 
     Of a path over C and M one chart for every C, along M.
@@ -106,12 +106,12 @@ def path_charts(path: SolutionPath) -> list[Lines]:
     return [*value_charts(path), *error_charts(path)]
 
 
-def value_charts(path: SolutionPath) -> list[Lines]:
+def value_charts(path: SolutionPath) -> list[LineChart]:
     """Objective, bound and gap along the path."""
     return [chart for leg in _legs(path) for chart in _along(path, *leg)]
 
 
-def error_charts(path: SolutionPath) -> list[Lines]:
+def error_charts(path: SolutionPath) -> list[LineChart]:
     """The validation errors: one chart, of a path over two axes with a curve for each value of the first; without folds
     none.
     """
@@ -120,7 +120,7 @@ def error_charts(path: SolutionPath) -> list[Lines]:
     return [_errors(path, group) for group in groups]
 
 
-def _legs(path: SolutionPath) -> list[tuple[list[Point], str]]:
+def _legs(path: SolutionPath) -> list[tuple[list[PathPoint], str]]:
     """The points along the inner axis, for every value of the outer one, and what says which."""
     if not path.points:
         return []
@@ -138,14 +138,14 @@ def _legs(path: SolutionPath) -> list[tuple[list[Point], str]]:
     ]
 
 
-def _blank(path: SolutionPath, x: Sequence[float]) -> Lines:
+def _blank(path: SolutionPath, x: Sequence[float]) -> LineChart:
     axis = path.axes[-1]
     is_log = axis in ("C", "lambda") and min(x) > 0 and max(x) >= 8 * min(x)
     what = "rows added" if axis == "rows" else axis if path.row is None else path.row.name
-    return Lines("", x=x, curves=(), x_label=what, before=f"{what} = ", is_log=is_log)
+    return LineChart("", x=x, curves=(), x_label=what, before=f"{what} = ", is_log=is_log)
 
 
-def _along(path: SolutionPath, ordered: Sequence[Point], leg: str) -> list[Lines]:
+def _along(path: SolutionPath, ordered: Sequence[PathPoint], leg: str) -> list[LineChart]:
     """The charts over one axis: values and gaps; `leg` says which of a longer path it is."""
     of = f", {leg}" if leg else ""
     blank = _blank(path, [float(point.place[path.axes[-1]]) for point in ordered])
@@ -156,7 +156,7 @@ def _along(path: SolutionPath, ordered: Sequence[Point], leg: str) -> list[Lines
     return found
 
 
-def _values(path: SolutionPath, points: Sequence[Point], blank: Lines, of: str) -> Lines:
+def _values(path: SolutionPath, points: Sequence[PathPoint], blank: LineChart, of: str) -> LineChart:
     """Objective and bound."""
     header, lines = cells(path)
     shown = [line for point, line in zip(path.points, lines, strict=True) if point in points]
@@ -164,19 +164,19 @@ def _values(path: SolutionPath, points: Sequence[Point], blank: Lines, of: str) 
         blank,
         title=f"Objective and bound along {blank.x_label}{of}",
         curves=[
-            Curve("objective", _each(points, lambda point: point.objective), "incumbent"),
-            Curve("bound", _each(points, lambda point: point.bound), "bound"),
+            Curve("objective", _values_of(points, lambda point: point.objective), "incumbent"),
+            Curve("bound", _values_of(points, lambda point: point.bound), "bound"),
         ],
         between=(0, 1),
         y_label="objective",
-        hover=[Curve("gap", _each(points, lambda point: point.gap), "third", percent=True)],
+        hover=[Curve("gap", _values_of(points, lambda point: point.gap), "third", percent=True)],
         table=Table(header, shown, left=0),
     )
 
 
-def _gaps(points: Sequence[Point], blank: Lines, of: str) -> Lines:
+def _gaps(points: Sequence[PathPoint], blank: LineChart, of: str) -> LineChart:
     """The gap of every point."""
-    gaps = [None if gap is None else max(LEAST_GAP, gap) for gap in _each(points, lambda point: point.gap)]
+    gaps = [None if gap is None else max(LEAST_GAP, gap) for gap in _values_of(points, lambda point: point.gap)]
     asked = percent(max(point.gap_asked for point in points))
     rows = [(_place(point), percent(point.gap), point.status.name.lower()) for point in points]
     return replace(
@@ -190,7 +190,7 @@ def _gaps(points: Sequence[Point], blank: Lines, of: str) -> Lines:
     )
 
 
-def _errors(path: SolutionPath, legs: Sequence[tuple[Sequence[Point], str]]) -> Lines:
+def _errors(path: SolutionPath, legs: Sequence[tuple[Sequence[PathPoint], str]]) -> LineChart:
     """The validation error of the folds."""
     axis = path.axes[-1]
     x = sorted({float(point.place[axis]) for points, _ in legs for point in points})
@@ -210,7 +210,7 @@ def _errors(path: SolutionPath, legs: Sequence[tuple[Sequence[Point], str]]) -> 
         title=f"Validation {error_of(path)} of {folds_of(path)}",
         curves=curves,
         y_label=error_of(path),
-        note=_chosen(path),
+        note=_describe_choice(path),
         table=Table((blank.x_label, error_of(path), "deviation", "standard error"), rows, left=0),
     )
 
@@ -219,7 +219,7 @@ def _share(value: float) -> str:
     return f"{value:.4f}" if math.isfinite(value) else "-"
 
 
-def _chosen(path: SolutionPath) -> str:
+def _describe_choice(path: SolutionPath) -> str:
     text = "Whiskers are one standard error over the folds."
     if path.best is None:
         return text
@@ -227,11 +227,11 @@ def _chosen(path: SolutionPath) -> str:
     return f"{text} Chosen: {place_text(path.best.place)}, {rule}."
 
 
-def _each(points: Sequence[Point], of: Callable[[Point], float]) -> list[float | None]:
+def _values_of(points: Sequence[PathPoint], of: Callable[[PathPoint], float]) -> list[float | None]:
     return [finite_or_none(of(point)) for point in points]
 
 
-def path_supports(path: SolutionPath, detail: Detail | None = None) -> Grid | None:
+def path_supports(path: SolutionPath, detail: Detail | None = None) -> HeatMap | None:
     """Features × points: what is selected where, features by how often; None where nothing is selected."""
     detail = detail or Detail()
     points = path.points[: detail.supports]
@@ -249,8 +249,8 @@ def path_supports(path: SolutionPath, detail: Detail | None = None) -> Grid | No
         f"The {len(shown)} features that are selected most often of {len(names)}, and the first {len(points)} of "
         f"{len(path.points)} points; all of them stand in the JSON."
     )
-    rows = [(_place(point), str(len(point.selected)), listed(point.selected)) for point in points]
-    return Grid(
+    rows = [(_place(point), str(len(point.selected)), list_names(point.selected)) for point in points]
+    return HeatMap(
         "Which features are selected where",
         rows=shown,
         columns=[_place(point) for point in points],
@@ -264,5 +264,5 @@ def path_supports(path: SolutionPath, detail: Detail | None = None) -> Grid | No
     )
 
 
-def _place(point: Point) -> str:
+def _place(point: PathPoint) -> str:
     return ", ".join(f"{value:g}" for value in point.place.values())

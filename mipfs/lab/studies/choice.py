@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from mipfs.lab.studies.solution_path import Point
+from mipfs.lab.studies.solution_path import PathPoint
 
 COUNTED_DIGITS = 12
 """Decimals of an error that count: below them means of the same shares differ by the order of their sum."""
 
 
-def least_error(points: Sequence[Point]) -> Point | None:
+def least_error(points: Sequence[PathPoint]) -> PathPoint | None:
     """The point of least validation error, of equal ones the first.
 
     Parameters
@@ -27,15 +27,15 @@ def least_error(points: Sequence[Point]) -> Point | None:
     -------
     Point, or None when no point can be compared
     """
-    return min(_compared(points), key=lambda point: round(point.error, COUNTED_DIGITS), default=None)
+    return min(_comparable_points(points), key=lambda point: round(point.error, COUNTED_DIGITS), default=None)
 
 
-def one_standard_error(points: Sequence[Point]) -> Point | None:
+def one_standard_error(points: Sequence[PathPoint]) -> PathPoint | None:
     """The first point whose error is at most that of `least_error` plus its standard error; otherwise the same."""
     best = least_error(points)
     most = math.nan if best is None else round(best.error + best.standard_error, COUNTED_DIGITS)
-    return next((point for point in _compared(points) if round(point.error, COUNTED_DIGITS) <= most), None)
+    return next((point for point in _comparable_points(points) if round(point.error, COUNTED_DIGITS) <= most), None)
 
 
-def _compared(points: Sequence[Point]) -> list[Point]:
+def _comparable_points(points: Sequence[PathPoint]) -> list[PathPoint]:
     return [point for point in points if point.errors and point.result.has_classifier]

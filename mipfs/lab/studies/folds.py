@@ -98,7 +98,7 @@ def settled(data: Instance, folds: Any) -> tuple[Instance, int]:
     return found, check_folds(found, len(pairs))
 
 
-def stratified(data: Instance, k: int, seed: int) -> list[Fold]:
+def stratify(data: Instance, k: int, seed: int) -> list[Fold]:
     """`k` folds with both classes in proportion, each row in the test part of one of them; or those of `settled`.
 
     Parameters
@@ -117,14 +117,14 @@ def stratified(data: Instance, k: int, seed: int) -> list[Fold]:
 
 
 def fold(data: Instance, k: int, seed: int, number: int) -> Fold:
-    """The fold `number` in 0 … k − 1 of those of `stratified`, without the others."""
+    """The fold `number` in 0 … k − 1 of those of `stratify`, without the others."""
     check_folds(data, k)
     return _fold(data, _checked(data, k, seed)[number])
 
 
 def _fold(data: Instance, pair: Pair) -> Fold:
     train, test = pair
-    X = data.refilled(train).block().values[test]  # missing values are what the training part says
+    X = data.refill(train).block().values[test]  # missing values are what the training part says
     shift = np.where(data.center == 0.0, data.shift, 0.0)  # nothing was taken off what is centred implicitly
     return Fold(replace(data.part(train), groups=data.groups), X, data.y[test], test, shift, data.scale)
 

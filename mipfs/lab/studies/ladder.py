@@ -26,11 +26,11 @@ from mipfs.errors import NumericalError, UsageError
 from mipfs.formulation.program import TooLargeError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.lab.studies.ladder_report import ladder_blocks
-from mipfs.plumbing.declared import Seconds, declared
+from mipfs.plumbing.declared import Seconds, check_arguments
 from mipfs.plumbing.signals import heard
 from mipfs.plumbing.typed_json import Such, Texts, Whole, Written, read
 from mipfs.problem import Problem
-from mipfs.report.blocks import Block, Reported
+from mipfs.report.blocks import ReportBlock, Reported
 from mipfs.report.frame import pandas_for
 from mipfs.report.numbers import number
 from mipfs.report.visible import as_json, finite_or_none, visible
@@ -40,7 +40,7 @@ from mipfs.result.result import SCHEMA, Record, Result, Status, StopReason
 from mipfs.result.result_document import Bound, Objective
 from mipfs.run.parameters import parameters
 from mipfs.run.run import Observer, Run
-from mipfs.widened import widened
+from mipfs.widened import widen_problem
 
 CONIC: Mapping[str, str] = {
     "plain": "plain-svm",
@@ -144,7 +144,7 @@ class Comparison(Reported):
         bounds = ", ".join(f"{visible(rung.name)} {number(rung.value)}" for rung in self.ladder)
         return f"<Comparison incumbent {number(self.incumbent)}, {bounds}>"
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[ReportBlock]:
         """Of the report: the ladder."""
         return ladder_blocks(self)
 
@@ -199,9 +199,9 @@ class Comparison(Reported):
         """Read what `to_json` gave, or `mipfs compare --json` wrote; a `DataError` names what is odd."""
         from mipfs.lab.studies import reading
 
-        return reading.loaded(path, cls)
+        return reading.load_kind(path, cls)
 
-    def shown(self) -> list[Block]:
+    def shown(self) -> list[ReportBlock]:
         """In a notebook: the problem and the chart of the ladder."""
         from mipfs.lab.studies.charts import ladder_chart
 
@@ -230,7 +230,7 @@ class Comparison(Reported):
         return draw(ladder_chart(self), ax, "plot_ladder()")
 
 
-@declared
+@check_arguments
 def compare(
     model: Any,
     *,
@@ -267,25 +267,25 @@ def compare(
     """
     compiled = formulation.compile(model)
     compiled.require_near("a comparison of relaxations")
-    problem = widened(compiled)
-    chosen = _chosen(rungs)
+    problem = widen_problem(compiled)
+    chosen = _choose_names(rungs)
     params = {**parameters(problem), "time_limit": time_limit}
     if problem.selection.minimise(problem.penalty)[0] is None:
         ladder = tuple(_idle(name, "no selection satisfies the rows") for name in chosen)
         return Comparison(params, math.inf, (), ladder, problem.selection.conflict())
     options = {"time_limit": time_limit, "callback": callback, "observers": tuple(observers), "verbose": verbose}
     climb = _Climb(problem, options)
-    found = list[Climbed]()
+    found = list[RungResult]()
     for name in chosen:
         if verbose:
             print(f"rung {name}", file=sys.stderr, flush=True)
         found.append(climb.rung(name))
-    ladder = settled(found, climb.incumbent, problem)
+    ladder = settle_rungs(found, climb.incumbent, problem)
     return Comparison(params, climb.incumbent, climb.selected, ladder)
 
 
 @dataclass(frozen=True)
-class Climbed:
+class RungResult:
     """What was found on one rung, before it is compared with the others.
 
     Attributes
@@ -309,7 +309,7 @@ class Climbed:
     ran: bool = True
 
 
-def settled(climbed: Sequence[Climbed], incumbent: float, problem: Problem) -> tuple[Rung, ...]:
+def settle_rungs(climbed: Sequence[RungResult], incumbent: float, problem: Problem) -> tuple[Rung, ...]:
     """The rungs with their proven values; see the module for how.
 
     Parameters
@@ -343,30 +343,30 @@ class _Climb:
         self.incumbent = math.inf
         self.selected = tuple[str, ...]()
         self.interrupted = False
-        self._boolean: Climbed | None = None
+        self._boolean: RungResult | None = None
 
-    def rung(self, name: str) -> Climbed:
+    def rung(self, name: str) -> RungResult:
         """Solve one rung; whatever keeps it from being solved becomes its status."""
         if self.interrupted:
-            return _missed(name, "not run: interrupted")
+            return _missed_rung(name, "not run: interrupted")
         if name == "convex-hull" and self._boolean is not None and self.problem.selection.is_plain:
             return dataclasses.replace(self._boolean, name=name)
         try:
             found = self._solve(name)
         except KeyboardInterrupt:
             self.interrupted = True
-            return _missed(name, "interrupted")
+            return _missed_rung(name, "interrupted")
         except TooLargeError as error:
-            return _missed(name, f"too large: {error}")
+            return _missed_rung(name, f"too large: {error}")
         except UsageError as error:
-            return _missed(name, f"skipped: {error}")
+            return _missed_rung(name, f"skipped: {error}")
         except NumericalError:
-            return _missed(name, "numerical")
+            return _missed_rung(name, "numerical")
         if name == "boolean":
             self._boolean = found
         return found
 
-    def _solve(self, name: str) -> Climbed:
+    def _solve(self, name: str) -> RungResult:
         if name in CONIC:
             return self._conic(name) if not self.problem.is_joint else self._joint(name)
         if name == "exact":
@@ -376,7 +376,7 @@ class _Climb:
             rows = result.counters.get("cuts", 0) + len(self.problem.selection.all_rows)
             size = {"variables": self.problem.atoms.count + 1, "constraints": rows}
             solved = "optimal" if result.status is Status.OPTIMAL else "solved"
-            return _climbed(name, result.bound, result.objective, result, size, solved)
+            return _result_of_rung(name, result.bound, result.objective, result, size, solved)
         if self.problem.is_joint:
             if name == "boolean" and not self.problem.selection.is_plain:
                 raise UsageError("two_layer solves the convex hull, which differs where there are rows")
@@ -385,9 +385,9 @@ class _Climb:
             result = self._run("kelley", relaxation="box" if name == "boolean" else "hull")
         size = {"variables": self.problem.data.n_samples, "constraints": result.counters.get("selections", 0)}
         upper = math.inf if result.relaxed is None else result.relaxed["upper"]
-        return _climbed(name, result.bound, upper, result, size)
+        return _result_of_rung(name, result.bound, upper, result, size)
 
-    def _joint(self, name: str) -> Climbed:
+    def _joint(self, name: str) -> RungResult:
         """The structural SVM on all atoms, by its bundle; those of largest weights make a classifier."""
         if name != "plain":
             raise UsageError("it is declared for losses that are a sum over the samples")
@@ -405,11 +405,11 @@ class _Climb:
             self.selected = names
         assert solved.svm.combination is not None
         size = {"variables": solved.svm.w.size, "constraints": solved.svm.combination.whole.size}
-        without = _without(formulation.capabilities()["plain-svm"].left_out(problem))
+        without = _describe_unknown(formulation.capabilities()["plain-svm"].left_out(problem))
         lower = solved.cut(everything)
-        return Climbed(name, lower, solved.svm.primal, run.elapsed, size, "stalled", f"solved{without}")
+        return RungResult(name, lower, solved.svm.primal, run.elapsed, size, "stalled", f"solved{without}")
 
-    def _conic(self, name: str) -> Climbed:
+    def _conic(self, name: str) -> RungResult:
         loaded = formulation.load(CONIC[name])
         entry = loaded.entry
         declare = loaded.declare
@@ -425,11 +425,13 @@ class _Climb:
         counted = "variables" in result.counters  # not where it ended before there was a program
         size = {key: result.counters[key] for key in ("variables", "constraints", "nonzeros")} if counted else None
         if result.relaxed is None:
-            found = _climbed(name, -math.inf, math.inf, result, size)
+            found = _result_of_rung(name, -math.inf, math.inf, result, size)
             failed = counted and result.stop_reason is StopReason.NUMERICAL
             return dataclasses.replace(found, status=FAILED) if failed else found
         lower, upper = result.relaxed["lower"], result.relaxed["upper"]
-        return _climbed(name, lower, upper, result, size, f"solved{_without(entry.capability.left_out(self.problem))}")
+        return _result_of_rung(
+            name, lower, upper, result, size, f"solved{_describe_unknown(entry.capability.left_out(self.problem))}"
+        )
 
     def _run(self, driver: str, **options: Any) -> Result:
         own = drivers.get_driver(driver).CAPABILITY
@@ -442,30 +444,30 @@ class _Climb:
         return result
 
 
-def _without(left_out: Sequence[str]) -> str:
+def _describe_unknown(left_out: Sequence[str]) -> str:
     """What a rung without a selection does not know."""
     return f" without the {' and '.join(left_out)}" if left_out else ""
 
 
-def _climbed(
+def _result_of_rung(
     name: str, lower: float, upper: float, result: Result, size: Mapping[str, int] | None, solved: str = "solved"
-) -> Climbed:
+) -> RungResult:
     """What the result of a driver says about a rung."""
     done = result.stop_reason in (StopReason.GAP_CLOSED, StopReason.COMPLETED)  # and yet the bounds may not meet
     status = "stalled" if done else result.stop_reason.name.lower().replace("_", " ")
     status = "numerical" if result.status is Status.NUMERICAL else status
-    return Climbed(name, lower, upper, result.seconds, size, status, solved)
+    return RungResult(name, lower, upper, result.seconds, size, status, solved)
 
 
-def _missed(name: str, status: str) -> Climbed:
-    return Climbed(name, -math.inf, math.inf, 0.0, None, status, ran=False)
+def _missed_rung(name: str, status: str) -> RungResult:
+    return RungResult(name, -math.inf, math.inf, 0.0, None, status, ran=False)
 
 
 def _idle(name: str, status: str) -> Rung:
     return Rung(name, True, -math.inf, math.inf, 0.0, None, status)
 
 
-def _chosen(rungs: Sequence[str] | None) -> tuple[str, ...]:
+def _choose_names(rungs: Sequence[str] | None) -> tuple[str, ...]:
     if rungs is None:
         return RUNGS
     rungs = list(rungs)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mipfs.report.blocks import Block, Pairs, Table
-from mipfs.report.numbers import number, percent, stated
+from mipfs.report.blocks import NamedValues, ReportBlock, Table
+from mipfs.report.numbers import number, percent, state_parameters
 
 if TYPE_CHECKING:
     from mipfs.lab.studies.ladder import Comparison
 
 
-def ladder_blocks(comparison: Comparison, n_rows: int | None = None) -> list[Block]:
+def ladder_blocks(comparison: Comparison, n_rows: int | None = None) -> list[ReportBlock]:
     """The problem, the best classifier, and every rung with its bound; `n_rows` is the number of the user's rows."""
     pairs = [
-        ("problem", stated(comparison.params)),
+        ("problem", state_parameters(comparison.params)),
         ("incumbent", f"{number(comparison.incumbent)} with {len(comparison.selected)} features"),
         *([] if n_rows is None else [("rows", str(n_rows))]),
     ]
@@ -23,7 +23,7 @@ def ladder_blocks(comparison: Comparison, n_rows: int | None = None) -> list[Blo
         for rung in comparison.ladder
     ]
     header = ("rung", "status", "bound", "gap", "seconds", "size")
-    return [Pairs(pairs), Table(header, lines, title="The ladder", left=2)]
+    return [NamedValues(pairs), Table(header, lines, title="The ladder", left=2)]
 
 
 def _size(size: Any) -> str:

@@ -25,7 +25,7 @@ from mipfs.errors import UsageError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
-from mipfs.widened import widened
+from mipfs.widened import widen_problem
 
 COUNT, MOST = 10, 1000
 """Values by default, and at most."""
@@ -37,7 +37,7 @@ LEAST_SHARE = 1e-12
 
 def thresholds(problem: Problem, sigma: float) -> Array:
     """½ s_j (p,) of the SVM at σ = 0 or σ = 1, s_j = ω_j² (of atoms ‖ω_g‖²): the cut of its dual vector."""
-    wide = widened(problem)
+    wide = widen_problem(problem)
     count = problem.atoms.count
     chosen = np.append(np.full(count, sigma), np.ones(wide.atoms.count - count))
     return np.asarray(0.5 * Subproblem(wide).solve(chosen, TOL).cut.slopes[:count])
@@ -77,7 +77,7 @@ def lambda_values(problem: Problem, count: int = COUNT) -> tuple[float, ...]:
     return tuple(dict.fromkeys(np.concatenate([high, low]).tolist()))
 
 
-def parsed(text: str) -> int:
+def parse_count(text: str) -> int:
     """How many values ``auto`` or ``auto:20`` asks for.
 
     Raises

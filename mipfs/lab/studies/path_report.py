@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 from mipfs.lab.studies.between import between_table
 from mipfs.lab.studies.steps import place_text
 from mipfs.measures.judged import SMALLER_IS_BETTER
-from mipfs.report.blocks import Alarm, Block, Line, Pairs, Table
-from mipfs.report.numbers import number, percent, stated
+from mipfs.report.blocks import Alarm, NamedValues, ReportBlock, Sentence, Table
+from mipfs.report.numbers import number, percent, state_parameters
 from mipfs.result.advice import constant_words
 
 if TYPE_CHECKING:
-    from mipfs.lab.studies.solution_path import Point, SolutionPath
+    from mipfs.lab.studies.solution_path import PathPoint, SolutionPath
 
 BETWEEN = "between the points no set is better than the chord through their bounds: the gap to it is proven"
 
 
-def path_blocks(found: SolutionPath) -> list[Block]:
+def path_blocks(found: SolutionPath) -> list[ReportBlock]:
     """What was asked, a line for every point, the supports, and what was chosen."""
     total = sum(point.seconds for point in found.points)
     pairs = [
-        ("problem", stated(found.params, without=found.axes)),
+        ("problem", state_parameters(found.params, without=found.axes)),
         ("driver", f"{found.driver}, {total:.2f} s"),
     ]
     if found.points and all(point.cold is not None for point in found.points):
@@ -32,45 +32,45 @@ def path_blocks(found: SolutionPath) -> list[Block]:
         pairs += [("stopped", "interrupted, or its total limit was up: these are the points that were reached")]
     supports = [(*_values(p), _support(p)) for p in found.points]
     header, lines = cells(found)
-    blocks: list[Block] = [
-        Pairs(pairs),
+    blocks: list[ReportBlock] = [
+        NamedValues(pairs),
         Table(header, lines, title="The path", left=0),
         Table((*found.axes, "features"), supports, title="The supports", left=len(found.axes) + 1),
     ]
     blocks += [] if found.row is None else _bought(found)
     table = between_table(found)
-    blocks += [] if table is None else [Line(f"\n{BETWEEN}"), table]
+    blocks += [] if table is None else [Sentence(f"\n{BETWEEN}"), table]
     blocks += [] if found.best is None else _choice(found, found.best)
     if found.best is not None and (words := constant_words(found.best.result)):
-        blocks.append(Pairs([("classifier", Alarm(words))]))
+        blocks.append(NamedValues([("classifier", Alarm(words))]))
     return blocks
 
 
-def _bought(found: SolutionPath) -> list[Block]:
+def _bought(found: SolutionPath) -> list[ReportBlock]:
     """What a unit of the row bought between two values, and the words for it."""
     assert found.row is not None
     words = f"\nwhat a unit of {found.row.name!r} bought on average, from one value to the next: proven, no derivative"
     table = bought_table(found)
-    return [] if table is None else [Line(words), table]
+    return [] if table is None else [Sentence(words), table]
 
 
 def bought_table(found: SolutionPath) -> Table | None:
     """What a unit of the row bought between two values; None where nothing was."""
-    rows = [(f"{one.tight:g}", f"{one.loose:g}", _each(one.least), _each(one.most)) for one in found.bought]
+    rows = [(f"{one.tight:g}", f"{one.loose:g}", _show_value(one.least), _show_value(one.most)) for one in found.bought]
     return Table(("from", "to", "at least", "at most"), rows, left=0) if rows else None
 
 
-def _each(value: float) -> str:
+def _show_value(value: float) -> str:
     return number(value) if math.isfinite(value) else "-"
 
 
-def _support(point: Point) -> str:
+def _support(point: PathPoint) -> str:
     """The features of a point; that its classifier is constant where it has none."""
     is_constant = point.result.has_classifier and not point.result.weights
     return (", ".join(point.selected) or "-") + (" (a constant classifier)" if is_constant else "")
 
 
-def short(point: Point) -> str:
+def short(point: PathPoint) -> str:
     """A point in one line."""
     parts = [
         point.status.name,
@@ -96,11 +96,11 @@ def folds_of(found: SolutionPath) -> str:
     return f"{found.folds} folds" + ("" if found.folds_by is None else f" by {found.folds_by}")
 
 
-def _choice(found: SolutionPath, best: Point) -> list[Block]:
+def _choice(found: SolutionPath, best: PathPoint) -> list[ReportBlock]:
     """What cross-validation chose; by the one-standard-error rule beside the point of least error."""
     if found.rule == "least-error":
         error = f"{error_of(found)} {best.error:.4f} ± {best.standard_error:.4f}; ± is one standard error"
-        return [Line(f"\nchosen by {folds_of(found)}: {place_text(best.place)}, {error}")]
+        return [Sentence(f"\nchosen by {folds_of(found)}: {place_text(best.place)}, {error}")]
     least = best if found.least_error is None else found[found.least_error]
     most = least.error + least.standard_error
     line = f"\nchosen by {folds_of(found)}: the simplest whose error is at most {most:.4f}; ± is one standard error"
@@ -108,10 +108,10 @@ def _choice(found: SolutionPath, best: Point) -> list[Block]:
     for name, p in (("least error", least), ("one-se, chosen", best)):
         error = f"{error_of(found)} {p.error:.4f} ± {p.standard_error:.4f}"
         pairs.append((name, f"{place_text(p.place)}, {error}, {p.status.name.lower()}, gap {percent(p.gap)}"))
-    return [Line(line), Pairs(pairs)]
+    return [Sentence(line), NamedValues(pairs)]
 
 
-def _values(point: Point) -> tuple[str, ...]:
+def _values(point: PathPoint) -> tuple[str, ...]:
     return tuple(f"{value:g}" for value in point.place.values())
 
 

@@ -18,9 +18,9 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab.baselines.linear import check_size, check_weight, liblinear_matrix
 from mipfs.lab.baselines.rfe import plain_svm
-from mipfs.lab.studies.bench_methods import Fit, Method, MethodSetting
+from mipfs.lab.studies.bench_methods import BenchMethod, MethodFit, MethodSetting
 from mipfs.plumbing.arrays import Integers
-from mipfs.plumbing.registry import meant
+from mipfs.plumbing.registry import suggest_name
 
 PREFIX = "sklearn:"
 """Before the name of a class of `sklearn.feature_selection`."""
@@ -29,7 +29,7 @@ COUNTS = ("k", "n_features_to_select", "max_features")
 ABESS = "abess"
 
 
-def peer(name: str) -> Method:
+def peer(name: str) -> BenchMethod:
     """A peer by its name: sklearn:SelectKBest, sklearn:RFE, sklearn:SequentialFeatureSelector, abess.
 
     Raises
@@ -40,9 +40,9 @@ def peer(name: str) -> Method:
     if name == ABESS:
         if find_spec(ABESS) is None:
             raise UsageError("method 'abess' needs the package abess, which is not installed")
-        return Method(name, "best subset by splicing, logistic loss", "Zhu 2020", Peer(name), uses_c=False)
+        return BenchMethod(name, "best subset by splicing, logistic loss", "Zhu 2020", Peer(name), uses_c=False)
     _class_of(name)
-    return Method(name, "a selector of scikit-learn, and the SVM on its columns", "scikit-learn", Peer(name))
+    return BenchMethod(name, "a selector of scikit-learn, and the SVM on its columns", "scikit-learn", Peer(name))
 
 
 def is_peer(name: str) -> bool:
@@ -56,13 +56,13 @@ class Peer:
 
     name: str
 
-    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> Fit:
+    def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> MethodFit:
         check_size(M, data.n_features)
         check_weight(C)
         if np.any(data.sample_weight != data.sample_weight[0]):
             raise UsageError(f"{self.name} does not weigh samples; leave the weights out")
         ids = spliced(data, M) if self.name == ABESS else _chosen(self.name, data, M, C, setting)
-        return Fit(plain_svm(data, ids, C, setting.bias))
+        return MethodFit(plain_svm(data, ids, C, setting.bias))
 
 
 def _class_of(name: str) -> tuple[Any, str]:
@@ -76,7 +76,7 @@ def _class_of(name: str) -> tuple[Any, str]:
     counted = {one: [key for key in COUNTS if key in signature(made).parameters] for one, made in known.items()}
     able = sorted(one for one, keys in counted.items() if keys)
     if wanted not in able:
-        hint = meant(wanted, able, f"it is one of {', '.join(able)}")
+        hint = suggest_name(wanted, able, f"it is one of {', '.join(able)}")
         what = "takes no number of features" if wanted in known else "is no selector of sklearn.feature_selection"
         raise UsageError(f"method {name!r}: {wanted!r} {what}; {hint}")
     return known[wanted], counted[wanted][0]

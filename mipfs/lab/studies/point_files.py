@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from mipfs.lab.studies.solution_path import SolutionPath
 
 
-def certified(path: SolutionPath, file: Path, content: bytes | None) -> SolutionPath:
+def attach_certificates(path: SolutionPath, file: Path, content: bytes | None) -> SolutionPath:
     """A path that was read from a file, each point's result with its certificate out of the contents beside it."""
-    results = archive.certified((point.result for point in path.points), content)
+    results = archive.attach_certificates((point.result for point in path.points), content)
     pairs = zip(path.points, results, strict=True)
     points = tuple(replace(point, result=replace(result, path=file)) for point, result in pairs)
     return replace(path, points=points, file=str(file), fold=fold_in(file, content))

@@ -26,8 +26,8 @@ from mipfs.proof.duals import DualStore
 from mipfs.proof.saved import restored_cuts, saved_cuts
 from mipfs.readers.arrays import load_arrays, npz_bytes
 from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status
-from mipfs.result.sidecar import packed
-from mipfs.result.state import Began, stamp_of
+from mipfs.result.sidecar import pack_sidecar
+from mipfs.result.state import StartCommand, stamp_of
 
 KIND = "points of a path"
 VERSION = 1
@@ -41,7 +41,7 @@ _DIGEST = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class StoredSolve:
     """A solve that stands in a store.
 
     Attributes
@@ -86,21 +86,21 @@ class PointStore:
         driver: str,
         options: Mapping[str, Any],
         *,
-        began: Began | None = None,
+        began: StartCommand | None = None,
         goes_on: bool = False,
     ) -> None:
         self.path = Path(path)
-        self._options = {name: _said(value) for name, value in options.items()}
+        self._options = {name: _option_as_json(value) for name, value in options.items()}
         self._kept: dict[tuple[str, bool], Mapping[str, Any]] = {}
         self._is_dead = False
         head = {"kind": KIND, "version": VERSION, "driver": driver, "data": base.atoms.stamp}
-        head["problem"] = stamp_of(_without(base, axes))
+        head["problem"] = stamp_of(_fix_axes(base, axes))
         if goes_on:
             lines = _lines(self.path)
             _check(lines[0], head, self.path)
             self._kept = {(line["problem"], line["cold"]): line for line in lines[1:] if _is_solve(line)}
             return
-        began = Began() if began is None else began
+        began = StartCommand() if began is None else began
         head |= {"arguments": list(began.arguments), "folder": began.folder}
         with output_file.alone(self.path.absolute().parent):
             if os.path.lexists(self.path):
@@ -110,7 +110,7 @@ class PointStore:
                 )
             output_file.save([(self.path, _line(head))])
 
-    def find(self, problem: Problem, *, cold: bool = False) -> Kept | None:
+    def find(self, problem: Problem, *, cold: bool = False) -> StoredSolve | None:
         """What was found of a problem; None where nothing was, or not to the gap and options that are asked now."""
         line = self._kept.get((stamp_of(problem), cold))
         if line is None:
@@ -123,7 +123,7 @@ class PointStore:
         if not self._suffices(line["options"], result):
             return None
         pool = _pool_of(problem, line.get("cuts"))
-        return Kept(replace(result, sidecar=content, path=self.path), line["about"], pool)
+        return StoredSolve(replace(result, sidecar=content, path=self.path), line["about"], pool)
 
     def add(
         self,
@@ -137,7 +137,7 @@ class PointStore:
         """Append a solve. A file that cannot be written is warned about once, and the path goes on without it."""
         if self._is_dead:
             return
-        content, entry = packed(result, SIDECAR, 1e6 * CERTIFICATE_LIMIT)
+        content, entry = pack_sidecar(result, SIDECAR, 1e6 * CERTIFICATE_LIMIT)
         line = {
             "problem": stamp_of(problem),
             "cold": cold,
@@ -162,7 +162,7 @@ class PointStore:
         """Whether a solve is what would come of it now: the same options, or proven with others that only limit."""
         if options == self._options:
             return True
-        if _unlimited(options) != _unlimited(self._options):
+        if _drop_limits(options) != _drop_limits(self._options):
             return False
         asked = self._options.get("gap")
         return result.status is Status.INFEASIBLE or (
@@ -180,7 +180,7 @@ def is_store(path: str | Path) -> bool:
     return start[_DIGEST:].startswith(f' {{"kind": "{KIND}"'.encode())
 
 
-def began_of(path: str | Path) -> Began:
+def began_of(path: str | Path) -> StartCommand:
     """How a path began whose solves are in a file.
 
     Raises
@@ -189,8 +189,8 @@ def began_of(path: str | Path) -> Began:
     """
     head = _lines(Path(path))[0]
     arguments, folder = head.get("arguments"), head.get("folder")
-    _known(isinstance(arguments, list) and isinstance(folder, str), Path(path))
-    return Began(tuple(map(str, arguments or ())), str(folder))
+    _require_known(isinstance(arguments, list) and isinstance(folder, str), Path(path))
+    return StartCommand(tuple(map(str, arguments or ())), str(folder))
 
 
 def _lines(path: Path) -> list[Mapping[str, Any]]:
@@ -199,17 +199,17 @@ def _lines(path: Path) -> list[Mapping[str, Any]]:
         texts = path.read_bytes().split(b"\n")
     except OSError as error:
         raise DataError("cannot be read", (error.strerror or str(error)).lower(), path=path) from None
-    found = [_parsed(text) for text in texts]
-    _known(found[0] is not None and found[0].get("kind") == KIND, path)
+    found = [_parse_line(text) for text in texts]
+    _require_known(found[0] is not None and found[0].get("kind") == KIND, path)
     return [line for line in found if line is not None]
 
 
-def _parsed(text: bytes) -> Mapping[str, Any] | None:
+def _parse_line(text: bytes) -> Mapping[str, Any] | None:
     said, space, body = text.partition(b" ")
     if not space or said != digest([body]).encode():
         return None
     try:
-        line = strict_json.parsed(body.decode("utf-8"))
+        line = strict_json.parse_json(body.decode("utf-8"))
     except ValueError:
         return None
     return line if isinstance(line, dict) else None
@@ -252,7 +252,7 @@ def _check(there: Mapping[str, Any], here: Mapping[str, Any], path: Path) -> Non
             raise DataError(f"kept of {what}", "begin the path anew, in another file", path=path)
 
 
-def _known(holds: bool, path: Path) -> None:
+def _require_known(holds: bool, path: Path) -> None:
     if not holds:
         raise DataError("is no store of a path", REMEDY, path=path)
 
@@ -306,17 +306,17 @@ def _is_solve(line: Mapping[str, Any]) -> bool:
     return True
 
 
-def _without(base: Problem, axes: Collection[str]) -> Problem:
+def _fix_axes(base: Problem, axes: Collection[str]) -> Problem:
     """The problem at fixed values of what a path runs over; along rows the first point is the problem itself."""
     fixed = {"M": ("M", None), "C": ("C", 1.0), "lambda": ("lam", 0.0)}
     return base.replace(**dict(fixed[axis] for axis in axes if axis in fixed))
 
 
-def _unlimited(options: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_limits(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name not in LIMITS}
 
 
-def _said(value: Any) -> Any:
+def _option_as_json(value: Any) -> Any:
     """An option as JSON has it: data by its digest, other objects by their type."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return plain_json(value)

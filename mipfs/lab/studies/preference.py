@@ -20,10 +20,10 @@ from mipfs.errors import UsageError
 from mipfs.lab.studies.selection_stability import Draws, stability
 from mipfs.measures import value as measure_value
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.plumbing.declared import Count, Seed, declared
+from mipfs.plumbing.declared import Count, Seed, check_arguments
 from mipfs.problem import Problem
-from mipfs.report.blocks import Block, Line, Reported, Table
-from mipfs.report.numbers import listed, many, number, percent
+from mipfs.report.blocks import ReportBlock, Reported, Sentence, Table
+from mipfs.report.numbers import list_names, many, number, percent
 from mipfs.result.prediction import user_columns, using
 from mipfs.result.result import Result
 from mipfs.result.score import signs_of
@@ -99,24 +99,24 @@ class Preference(Reported):
         names = self.chosen.selected
         return drivers.solve(problem.replace(forced_in=names, forced_out=(), M=len(names)), **options)
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[ReportBlock]:
         """Of the report: the sets by the wish, and how the chosen one does on rows that no choice has seen."""
         what, which = WORDS[self.by]
         rows = [
-            (listed(one.selected) if one.selected else "(none)", f"{one.value:.6g}", number(one.objective),
+            (list_names(one.selected) if one.selected else "(none)", f"{one.value:.6g}", number(one.objective),
              percent(one.gap))
             for one in self.sets[:MOST_SHOWN]
         ]  # fmt: skip
         same = " (which is the optimum)" if self.chosen.selected == self.optimum.selected else ""
         found = f"of {many(len(self.sets), 'near-optimal set', 'near-optimal sets')} {which}{same}"
-        blocks: list[Block] = [
-            Line(f"\n{found}: {listed(self.chosen.selected)}"),
+        blocks: list[ReportBlock] = [
+            Sentence(f"\n{found}: {list_names(self.chosen.selected)}"),
             Table(("features", what, "objective", "above"), rows, title="The second wish, the best first"),
         ]
         if not self.complete:
-            blocks.append(Line("the list of sets is not complete: there may be better ones by the wish, too"))
+            blocks.append(Sentence("the list of sets is not complete: there may be better ones by the wish, too"))
         if not self.judged:
-            return [*blocks, Line("how it does on new rows was not measured; give --held-out FILE (held_out=)")]
+            return [*blocks, Sentence("how it does on new rows was not measured; give --held-out FILE (held_out=)")]
         lines = [
             (name, f"{one.auc:.4f}", f"{one.error:.2%}")
             for name, one in zip(("the optimum", "the chosen set"), self.judged, strict=True)
@@ -135,7 +135,7 @@ class Preference(Reported):
         }
 
 
-@declared
+@check_arguments
 def prefer(
     problem: Problem,
     result: Result,

@@ -14,15 +14,15 @@ from mipfs.lab.studies import bench_reading
 from mipfs.lab.studies.bench import Bench
 from mipfs.lab.studies.between import Between
 from mipfs.lab.studies.ladder import Comparison, ComparisonDocument
-from mipfs.lab.studies.point_files import certified
+from mipfs.lab.studies.point_files import attach_certificates
 from mipfs.lab.studies.selection_stability import SelectionStability, StabilityDocument
-from mipfs.lab.studies.solution_path import Point, SolutionPath, Value
+from mipfs.lab.studies.solution_path import PathPoint, SolutionPath, Value
 from mipfs.lab.studies.steps import MovedRow
 from mipfs.plumbing import strict_json, typed_json
 from mipfs.proof import pair
 from mipfs.readers.files import opened
 from mipfs.result import documents
-from mipfs.result.documents import CARD, held
+from mipfs.result.documents import CARD, read_contents
 from mipfs.result.result import SCHEMA, Result
 
 Study = Result | SolutionPath | Comparison | OneVsRest | Bench | Scorecard | SelectionStability
@@ -44,7 +44,7 @@ def load(path: str | Path) -> Study:
     path = Path(path)
     if (several := classes_or_none(path)) is not None:
         return several
-    if held(path).kind == CARD:
+    if read_contents(path).kind == CARD:
         return read_scorecard(path)
 
     def parsed() -> tuple[Study, Mapping[str, Any] | None]:
@@ -57,7 +57,7 @@ def load(path: str | Path) -> Study:
     content = None
     if sidecar is not None and sidecar.found:
         content = sidecar.path.read_bytes() if sidecar.content is None else sidecar.content
-    return certified(found, path, content)
+    return attach_certificates(found, path, content)
 
 
 def _study(path: Path) -> Study:
@@ -66,14 +66,14 @@ def _study(path: Path) -> Study:
         content = stream.read()
     try:
         text = content.decode("utf-8")
-        document = strict_json.parsed(text)
+        document = strict_json.parse_json(text)
     except UnicodeDecodeError:
         raise DataError("not a text file", REMEDY, path=path) from None
     except ValueError as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         raise DataError(f"not a JSON document ({error})", REMEDY, path=path, line=line) from None
     if isinstance(document, dict) and document.get("kind") == bench_reading.KIND:
-        setting, names, records, complete = bench_reading.named(path)
+        setting, names, records, complete = bench_reading.load_with_names(path)
         return Bench(setting, names, records, not complete)
     if isinstance(document, dict) and "ladder" in document:
         return comparison_of(path, document)
@@ -86,7 +86,7 @@ def _study(path: Path) -> Study:
     return Result.from_json(text, path=path)
 
 
-def loaded(path: str | Path, kind: type[Kind]) -> Kind:
+def load_kind(path: str | Path, kind: type[Kind]) -> Kind:
     """`load` of a file that must hold one kind of study."""
     found = load(path)
     if not isinstance(found, kind):
@@ -165,14 +165,14 @@ def _between(entry: Mapping[str, Any]) -> Between:
     return Between(place, tuple(entry["selected"]), dict(entry["weights"]), *map(entry.__getitem__, NUMBERS))
 
 
-def _point(line: Mapping[str, Any], place: documents.Place, path: Path) -> Point:
+def _point(line: Mapping[str, Any], place: documents.Place, path: Path) -> PathPoint:
     result = Result.from_json(json.dumps(line["result"]), path=path)
     carried = line["cuts_carried"], line["cuts"], line["start"], line.get("added", "")
     classifiers = line.get("fold_classifiers", ())
     gap = result.params.get("gap")
     if gap is None:
         raise DataError("not complete: the result of a point has no 'params.gap'", REMEDY, path=path)
-    return Point(
+    return PathPoint(
         place, result, line["bound"], gap, line["seconds"], *carried,
         errors=line["errors"], fold_classifiers=classifiers,
     )  # fmt: skip

@@ -20,9 +20,9 @@ from mipfs.check.rounding import NEAR
 from mipfs.check.several import DocumentReport
 from mipfs.data.instance import Instance, Row
 from mipfs.data.over_weights import of_stated
-from mipfs.lab.studies.folds import Fold, fold_of, parts_in, stratified
-from mipfs.lab.studies.steps import Steps, place_text, steps_of
-from mipfs.lab.studies.walk import Walk
+from mipfs.lab.studies.folds import Fold, fold_of, parts_in, stratify
+from mipfs.lab.studies.steps import PathSteps, place_text, steps_of
+from mipfs.lab.studies.walk import PathWalk
 from mipfs.problem import Problem
 from mipfs.regularisers import get_regulariser
 from mipfs.result.advice import CUT_SHORT
@@ -31,7 +31,7 @@ from mipfs.selection.rows import Rows
 LIMITS = {reason.name for reason in CUT_SHORT}
 
 
-def recomputed(
+def recompute_folds(
     found: DocumentReport, document: Mapping[str, Any], data: Instance, fold: npt.NDArray[Any] | None
 ) -> DocumentReport:
     """What was found of a path, after its folds were solved again.
@@ -51,10 +51,10 @@ def recomputed(
             return replace(found, unchecked=(*found.unchecked, "the folds, solved again: the archive has none"))
         parts = parts_in(data, fold)
     else:
-        parts = stratified(data, document["folds"], document["seed"])
+        parts = stratify(data, document["folds"], document["seed"])
         if fold is not None and not np.array_equal(fold, fold_of(parts, data.n_samples)):
             return replace(found, accepted=False, reason=f"the folds are not those of the seed {document['seed']}")
-    wrong, unknown, compared = _compared(document, data, parts)
+    wrong, unknown, compared = _compare_errors(document, data, parts)
     if wrong:
         return replace(found, accepted=False, reason=f"the folds, solved again: {wrong}")
     left = (one for one in found.unchecked if one not in (FOUND, GONE))
@@ -63,7 +63,9 @@ def recomputed(
     return replace(found, said=(*found.said, said), unchecked=(*left, *names))
 
 
-def _compared(document: Mapping[str, Any], data: Instance, parts: Sequence[Fold]) -> tuple[str, dict[str, str], int]:
+def _compare_errors(
+    document: Mapping[str, Any], data: Instance, parts: Sequence[Fold]
+) -> tuple[str, dict[str, str], int]:
     """The first error that is another, the places that cannot be compared and why, and how many errors agree."""
     points = document["points"]
     steps = _steps(document, _problem(document, data))
@@ -71,7 +73,7 @@ def _compared(document: Mapping[str, Any], data: Instance, parts: Sequence[Fold]
     cut = [point for point in points if point["stop_reason"] in LIMITS]
     if cut:
         options["time_limit"] = max(1.0, *(float(point["seconds"]) for point in cut))
-    walk = Walk(document["driver"], options, False, None, None, ())
+    walk = PathWalk(document["driver"], options, False, None, None, ())
     axes = document["axis"].split(",")
     stated = {place_text({axis: point[axis] for axis in axes}): point for point in points}
     unknown = {place: "a limit stopped it" for place, point in stated.items() if point["stop_reason"] in LIMITS}
@@ -117,7 +119,7 @@ def _problem(document: Mapping[str, Any], data: Instance) -> Problem:
         name: params[name] for name in ("loss", "bias", "M", "C", "measure", "beta", "k", "margin") if name in params
     }
     weights = params.get("class_weight") or {}
-    balanced = bool(weights) and _balanced(data, weights)
+    balanced = bool(weights) and _is_balanced(data, weights)
     regulariser = dict(params.get("regulariser") or {})
     if regulariser:
         given["regulariser"] = get_regulariser(regulariser.pop("name"), **regulariser)
@@ -137,7 +139,7 @@ def _problem(document: Mapping[str, Any], data: Instance) -> Problem:
     )
 
 
-def _balanced(data: Instance, weights: Mapping[str, float]) -> bool:
+def _is_balanced(data: Instance, weights: Mapping[str, float]) -> bool:
     """Whether weights of classes are those of "balanced", which every fold computes anew."""
     even = data.class_weights("balanced")
     own = [weights.get(str(label)) for label in (data.labels.negative, data.labels.positive)]
@@ -169,7 +171,7 @@ def _in_order(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return sorted(points, key=lambda point: int(point["rows"])) if document["axis"] == "rows" else points
 
 
-def _steps(document: Mapping[str, Any], problem: Problem) -> Steps:
+def _steps(document: Mapping[str, Any], problem: Problem) -> PathSteps:
     """The steps of a path."""
     params = document["params"]
     if document["axis"] != "rows":

@@ -25,12 +25,12 @@ from mipfs.errors import UsageError
 from mipfs.lab.studies.stability import LEVEL, Stability
 from mipfs.lab.studies.stability import stability as index_of
 from mipfs.plumbing.arrays import Integers
-from mipfs.plumbing.declared import Count, Seed, Within, declared
+from mipfs.plumbing.declared import Count, NumberRange, Seed, check_arguments
 from mipfs.plumbing.typed_json import Sha256, Whole
 from mipfs.problem import Problem
-from mipfs.report.blocks import Block, Pairs, Reported, Table
+from mipfs.report.blocks import NamedValues, ReportBlock, Reported, Table
 from mipfs.report.frame import pandas_for
-from mipfs.report.numbers import stated
+from mipfs.report.numbers import state_parameters
 from mipfs.report.visible import as_json, finite_or_none
 from mipfs.result.advice import ends_all
 from mipfs.result.result import SCHEMA, Result, Status
@@ -40,7 +40,7 @@ from mipfs.run.side_by_side import in_order, jobs_of, limits_of
 
 MOST_SHOWN = 30
 """Features that a report lists; the JSON has all that were ever selected."""
-Draws = Annotated[int, Within(2, 100_000)]
+Draws = Annotated[int, NumberRange(2, 100_000)]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class StabilityDocument(TypedDict):
     schema: Literal[1]
     params: dict[str, Any]
     kind: Literal["subsampling", "bootstrap"]
-    share: Annotated[float, Within(0, 1)]
+    share: Annotated[float, NumberRange(0, 1)]
     draws: Whole
     seed: Whole
     proven: Whole
@@ -157,14 +157,14 @@ class SelectionStability(Reported):
         index = "undefined" if self.index is None else f"{self.index.index:.3f}"
         return f"<SelectionStability of {len(self.sets)} draws by {self.kind}, index {index}>"
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[ReportBlock]:
         """Of the report: what was drawn, the index, and the frequencies."""
         how = f"{len(self.sets)} of {self.asked} draws" if len(self.sets) < self.asked else f"{len(self.sets)} draws"
         about = (
             "bootstrap" if self.kind == "bootstrap" else f"{self.share:.0%} of the samples each, without replacement"
         )
         pairs = [
-            ("problem", stated(self.params)),
+            ("problem", state_parameters(self.params)),
             ("draws", f"{how}, {about}; {self.proven} proven to be the best of their draw"),
             ("whole data", f"{self.whole.status.name}, {len(self.whole.selected)} selected"),
             ("stability", "undefined" if self.index is None else _index(self.index)),
@@ -174,9 +174,12 @@ class SelectionStability(Reported):
             for one in self.features[:MOST_SHOWN]
         ]
         title = "How often a draw selects it, with the 95% interval for all possible draws"
-        blocks: list[Block] = [Pairs(pairs), Table(("feature", "whole data", "share", "interval"), rows, title, 2)]
+        blocks: list[ReportBlock] = [
+            NamedValues(pairs),
+            Table(("feature", "whole data", "share", "interval"), rows, title, 2),
+        ]
         if len(self.features) > MOST_SHOWN:
-            blocks.append(Pairs([("beside them", f"{len(self.features) - MOST_SHOWN} features, less often")]))
+            blocks.append(NamedValues([("beside them", f"{len(self.features) - MOST_SHOWN} features, less often")]))
         return blocks
 
     def document(self) -> dict[str, Any]:
@@ -218,12 +221,12 @@ class SelectionStability(Reported):
         return pandas_for("stability.to_frame()").DataFrame([vars(one) for one in self.features])
 
 
-@declared
+@check_arguments
 def stability(
     model: Any,
     *,
     draws: Draws = 50,
-    share: Annotated[float, Within(above=0, most=1)] = 0.5,
+    share: Annotated[float, NumberRange(above=0, most=1)] = 0.5,
     bootstrap: bool = False,
     driver: str | None = None,
     seed: Seed = 0,
@@ -268,14 +271,14 @@ def stability(
     if not bootstrap and not 0.0 < share < 1.0:
         raise UsageError(f"share = {share:g} must lie between 0 and 1; for draws with replacement give bootstrap")
     rng = np.random.default_rng(seed)
-    parts = [drawn(problem.data, None if bootstrap else share, rng) for _ in range(draws)]
+    parts = [draw_rows(problem.data, None if bootstrap else share, rng) for _ in range(draws)]
     found: list[Result] = []
     tell = on_draw or (lambda done, total: None)
     side = jobs_of(jobs, draws + 1)
     given = problem, driver, {**limits_of(options, side), "seed": seed}
     whole: Result | None = None
     try:
-        with closing(in_order(_solved, given, [None, *parts], side)) as results:
+        with closing(in_order(_solve_draw, given, [None, *parts], side)) as results:
             for number, result in enumerate(results):
                 if whole is None:
                     whole = result
@@ -290,10 +293,12 @@ def stability(
         if whole is None:
             raise
     assert whole is not None
-    return _counted(problem, whole, found, ("bootstrap", 1.0) if bootstrap else ("subsampling", share), seed, draws)
+    return _count_frequencies(
+        problem, whole, found, ("bootstrap", 1.0) if bootstrap else ("subsampling", share), seed, draws
+    )
 
 
-def _solved(given: tuple[Problem, str | None, dict[str, Any]], rows: Integers | None) -> Result:
+def _solve_draw(given: tuple[Problem, str | None, dict[str, Any]], rows: Integers | None) -> Result:
     """The problem on a draw, or on all samples."""
     problem, driver, options = given
     if rows is not None:
@@ -301,7 +306,7 @@ def _solved(given: tuple[Problem, str | None, dict[str, Any]], rows: Integers | 
     return dataclasses.replace(drivers.solve(problem, driver, **options), pool=None)
 
 
-def drawn(data: Instance, share: float | None, rng: np.random.Generator) -> Integers:
+def draw_rows(data: Instance, share: float | None, rng: np.random.Generator) -> Integers:
     """The rows of a draw, ascending: a share of each class without replacement; None: as many with replacement.
 
     Samples that belong together (`mipfs.data.split`) are drawn together, whatever their classes.
@@ -339,7 +344,7 @@ def _drawn_together(data: Instance, split: Split, share: float | None, rng: np.r
     return rows
 
 
-def _counted(
+def _count_frequencies(
     problem: Any, whole: Result, found: list[Result], kind: tuple[str, float], seed: int, asked: int
 ) -> SelectionStability:
     """The frequencies of all that was selected."""

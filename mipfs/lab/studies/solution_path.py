@@ -16,7 +16,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab.studies.between import Between
 from mipfs.lab.studies.steps import MovedRow, Place
-from mipfs.report.blocks import Block, Line, Pairs, Reported
+from mipfs.report.blocks import NamedValues, ReportBlock, Reported, Sentence
 from mipfs.report.frame import pandas_for
 from mipfs.report.visible import as_json, finite_or_none, visible
 from mipfs.result.gap import relative_gap
@@ -27,7 +27,7 @@ Value = int | float | tuple[int | float, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class PathPoint:
     """One problem of a path, solved.
 
     Attributes
@@ -119,7 +119,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Bought:
+class RowShadowPrice:
     """What a unit of a row's right-hand side bought on average between two values.
 
     Attributes
@@ -134,7 +134,7 @@ class Bought:
     most: float
 
     @classmethod
-    def between(cls, tight: Point, loose: Point, axis: str) -> Bought:
+    def between(cls, tight: PathPoint, loose: PathPoint, axis: str) -> RowShadowPrice:
         """From the objectives and bounds of two points."""
         here, there = float(tight.place[axis]), float(loose.place[axis])
         known = [math.isfinite(one) for one in (tight.bound, loose.objective, tight.objective, loose.bound)]
@@ -184,7 +184,7 @@ class SolutionPath(Reported):
     axis: str
     params: dict[str, Any]
     driver: str
-    points: tuple[Point, ...]
+    points: tuple[PathPoint, ...]
     interrupted: bool = False
     folds: int | None = None
     seed: int = 0
@@ -208,7 +208,7 @@ class SolutionPath(Reported):
         points = f"{len(self.points)} point{'' if len(self.points) == 1 else 's'}"
         return f"<SolutionPath along {self.axis}, {points}{stopped}{chosen}, {visible(self.driver)}, {seconds:.2f} s>"
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[ReportBlock]:
         """Of the report: every point, the supports, and what folds chose."""
         from mipfs.lab.studies.path_report import path_blocks
 
@@ -224,7 +224,7 @@ class SolutionPath(Reported):
         """The axes as they are shown: of a frontier its row's name."""
         return self.axes if self.row is None else (self.row.name,)
 
-    def __getitem__(self, value: Value) -> Point:
+    def __getitem__(self, value: Value) -> PathPoint:
         """The point of that M, C, lambda or number of steps of rows, or of that (C, M)."""
         for point in self.points:
             if point.value == value:
@@ -259,7 +259,7 @@ class SolutionPath(Reported):
         return between.at(self, C, data, selected, M)
 
     @property
-    def bought(self) -> tuple[Bought, ...]:
+    def bought(self) -> tuple[RowShadowPrice, ...]:
         """Between each two neighbours of a frontier what a unit of the row bought on average: at least and at most.
 
         From the tighter value t to the looser one l, with objectives U and bounds L, the optimum falls by at least
@@ -268,13 +268,13 @@ class SolutionPath(Reported):
         if self.row is None:
             return ()
         ordered = sorted(self.points, key=lambda point: self._looser(float(point.place[self.axis])))
-        return tuple(Bought.between(tight, loose, self.axis) for tight, loose in itertools.pairwise(ordered))
+        return tuple(RowShadowPrice.between(tight, loose, self.axis) for tight, loose in itertools.pairwise(ordered))
 
     def _looser(self, value: float) -> float:
         return value if self.row is None else self.row.looser(value)
 
     @property
-    def best(self) -> Point | None:
+    def best(self) -> PathPoint | None:
         """The chosen point: its classifier is that of all data."""
         return None if self.chosen is None else self[self.chosen]
 
@@ -355,7 +355,7 @@ class SolutionPath(Reported):
             beside["between"] = [one.document() for one in self.between]
         return head | validation | {"interrupted": self.interrupted, **beside, "points": points}
 
-    def _of_folds(self, point: Point) -> dict[str, Any]:
+    def _of_folds(self, point: PathPoint) -> dict[str, Any]:
         """The classifiers of the folds of a point, where it is known which samples these are."""
         known = self.fold is not None and point.fold_classifiers
         return {"fold_classifiers": [dict(one) for one in point.fold_classifiers]} if known else {}
@@ -372,13 +372,13 @@ class SolutionPath(Reported):
         """Read what `save` wrote, but for the cold solves; a `DataError` names what is odd."""
         from mipfs.lab.studies import reading
 
-        return reading.loaded(path, cls)
+        return reading.load_kind(path, cls)
 
-    def shown(self) -> list[Block]:
+    def shown(self) -> list[ReportBlock]:
         """In a notebook: what was asked and chosen, the charts, and which features are selected where."""
         from mipfs.lab.studies.charts import path_charts, path_supports
 
-        words = [block for block in self.blocks() if isinstance(block, (Pairs, Line))]
+        words = [block for block in self.blocks() if isinstance(block, (NamedValues, Sentence))]
         grid = path_supports(self)
         return [*words, *path_charts(self), *([] if grid is None else [grid])]
 

@@ -15,7 +15,7 @@ from mipfs.data.checks import as_float
 from mipfs.data.instance import Instance
 from mipfs.data.over_weights import WeightRow
 from mipfs.errors import UsageError
-from mipfs.plumbing.declared import shown
+from mipfs.plumbing.declared import show_value
 from mipfs.problem import Problem
 from mipfs.selection.selection import Rows
 
@@ -59,7 +59,7 @@ def falls(axis: str, row: MovedRow | None) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class PathSteps:
     """The problems of a path.
 
     Attributes
@@ -91,7 +91,7 @@ class Steps:
         """What sorts places into the order that was asked."""
         return tuple(values.index(place[axis]) for axis, values in self.asked.items())
 
-    def on(self, data: Instance) -> Steps:
+    def on(self, data: Instance) -> PathSteps:
         """A copy of the steps on a part of the data."""
         return dataclasses.replace(self, problems=tuple(problem.on_part(data) for problem in self.problems))
 
@@ -102,7 +102,7 @@ def steps_of(
     C: Iterable[float] | None,
     lam: Iterable[float] | None,
     rows: Rows | Sequence[Any] | None,
-) -> Steps:
+) -> PathSteps:
     """The steps over one of M, C, lambda and rows, or over C and M: for every C a walk along M. See `mipfs.path`.
 
     Raises
@@ -119,14 +119,14 @@ def steps_of(
     if rows is not None:
         return _over_rows(base, rows)
     of_axis = {
-        "C": None if C is None else _checked("C", C),
-        "M": None if M is None else _checked("M", M, base.atoms.count),
-        "lambda": None if lam is None else _checked("lambda", lam),
+        "C": None if C is None else _check_values("C", C),
+        "M": None if M is None else _check_values("M", M, base.atoms.count),
+        "lambda": None if lam is None else _check_values("lambda", lam),
     }
     asked = {axis: values for axis, values in of_axis.items() if values is not None}
     walked = [sorted(values, reverse=axis == "lambda") for axis, values in asked.items()]
     places = tuple(dict(zip(asked, place, strict=True)) for place in itertools.product(*walked))
-    return Steps(asked, places, tuple(_at(base, place) for place in places), ("",) * len(places))
+    return PathSteps(asked, places, tuple(_at(base, place) for place in places), ("",) * len(places))
 
 
 def _at(base: Problem, place: Place) -> Problem:
@@ -136,7 +136,7 @@ def _at(base: Problem, place: Place) -> Problem:
     return base.replace(**changes, **({"cardinality": True} if "M" in place else {}))
 
 
-def _checked(name: str, values: Iterable[Any], most: float = math.inf) -> tuple[int | float, ...]:
+def _check_values(name: str, values: Iterable[Any], most: float = math.inf) -> tuple[int | float, ...]:
     """The values as Python's own numbers; M stays whole, and the first beyond `most` ends even an endless range."""
     if isinstance(values, (int, float, np.number, str)):
         raise UsageError(f"{name} = {values!r}: give a list of values, such as [{values!r}]")
@@ -146,7 +146,9 @@ def _checked(name: str, values: Iterable[Any], most: float = math.inf) -> tuple[
         if isinstance(plain, bool) or not isinstance(plain, (int, float)):
             raise UsageError(f"{name} = {plain!r} must be a number")
         if plain > most:
-            raise UsageError(f"{name} = {shown(plain)} must lie between 0 and {most}, what there is to select from")
+            raise UsageError(
+                f"{name} = {show_value(plain)} must lie between 0 and {most}, what there is to select from"
+            )
         plain = plain if name == "M" else as_float(plain, name)
         if plain in numbers:
             raise UsageError(f"{name} = {plain:g} is given twice; give every value once")
@@ -156,7 +158,7 @@ def _checked(name: str, values: Iterable[Any], most: float = math.inf) -> tuple[
     return tuple(numbers)
 
 
-def _over_rows(base: Problem, rows: Rows | Sequence[Any]) -> Steps:
+def _over_rows(base: Problem, rows: Rows | Sequence[Any]) -> PathSteps:
     """The problem as it is, then with rows added one after the other."""
     problems = [base]
     added = [""]
@@ -180,10 +182,10 @@ def _over_rows(base: Problem, rows: Rows | Sequence[Any]) -> Steps:
             assert now is not None
             added.append(", ".join(now.names[len(last.rows) :]))
     values = tuple(range(len(problems)))
-    return Steps({"rows": values}, tuple({"rows": value} for value in values), tuple(problems), tuple(added))
+    return PathSteps({"rows": values}, tuple({"rows": value} for value in values), tuple(problems), tuple(added))
 
 
-def over_end(base: Problem, name: str, values: Iterable[float]) -> Steps:
+def over_end(base: Problem, name: str, values: Iterable[float]) -> PathSteps:
     """The problems in which one row has other ends, from the tightest on; see `mipfs.frontier`.
 
     Raises
@@ -206,7 +208,7 @@ def over_end(base: Problem, name: str, values: Iterable[float]) -> Steps:
     if len(bounded) != 1:
         raise UsageError(f"row = {name!r} has two ends, and one of them is to move; state it as two rows")
     row = MovedRow(name, bounded[0])
-    asked = _checked(END, values)
+    asked = _check_values(END, values)
     walked = sorted(asked, key=row.looser)
 
     def at(value: float) -> Problem:
@@ -215,15 +217,15 @@ def over_end(base: Problem, name: str, values: Iterable[float]) -> Steps:
         return base.replace(rows=dataclasses.replace(rows, lb=lb, ub=ub), derived=())
 
     places = tuple({END: value} for value in walked)
-    return Steps({END: asked}, places, tuple(at(value) for value in walked), ("",) * len(walked), row)
+    return PathSteps({END: asked}, places, tuple(at(value) for value in walked), ("",) * len(walked), row)
 
 
-def _over_parity(base: Problem, values: Iterable[float]) -> Steps:
+def _over_parity(base: Problem, values: Iterable[float]) -> PathSteps:
     """The problems in which rows over the weights with the ends −ε and ε, ε > 0, have others, from the tightest on."""
     rows = base.rows_over_weights
     if not any(is_moved(one) for one in rows):
         raise UsageError("row = 'parity': no row over the weights has the ends −ε and ε with ε > 0")
-    asked = _checked(END, values)
+    asked = _check_values(END, values)
     for value in asked:
         if not 0.0 <= value < math.inf:
             raise UsageError(f"parity: ε = {value:g} must be 0 or more")
@@ -235,7 +237,7 @@ def _over_parity(base: Problem, values: Iterable[float]) -> Steps:
     walked = sorted(asked)
     places = tuple({END: value} for value in walked)
     row = MovedRow(PARITY, "both")
-    return Steps({END: asked}, places, tuple(at(value) for value in walked), ("",) * len(walked), row)
+    return PathSteps({END: asked}, places, tuple(at(value) for value in walked), ("",) * len(walked), row)
 
 
 def is_moved(row: WeightRow) -> bool:

@@ -23,31 +23,31 @@ from mipfs import drivers
 from mipfs.drivers.default import DEFAULT
 from mipfs.errors import UsageError
 from mipfs.lab.studies.between import between_points
-from mipfs.lab.studies.chains import Solved, walked
+from mipfs.lab.studies.chains import SolvedStep, walk_chains
 from mipfs.lab.studies.choice import least_error, one_standard_error
-from mipfs.lab.studies.folds import Fold, check_both, fold_of, settled, stratified
-from mipfs.lab.studies.lambdas import lambda_values, parsed
-from mipfs.lab.studies.point_store import Kept, PointStore
-from mipfs.lab.studies.solution_path import Point, SolutionPath
-from mipfs.lab.studies.steps import MovedRow, Place, Steps, falls, is_moved, over_end, place_text, steps_of
+from mipfs.lab.studies.folds import Fold, check_both, fold_of, settled, stratify
+from mipfs.lab.studies.lambdas import lambda_values, parse_count
+from mipfs.lab.studies.point_store import PointStore, StoredSolve
+from mipfs.lab.studies.solution_path import PathPoint, SolutionPath
+from mipfs.lab.studies.steps import MovedRow, PathSteps, Place, falls, is_moved, over_end, place_text, steps_of
 from mipfs.measures.judged import check_by
-from mipfs.plumbing.declared import Count, Natural, Positive, Seed, declared
+from mipfs.plumbing.declared import Count, Natural, Positive, Seed, check_arguments
 from mipfs.plumbing.signals import heard
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.report.numbers import number, percent
 from mipfs.result.advice import ends_all
 from mipfs.result.result import Result, Status
-from mipfs.result.state import Began
+from mipfs.result.state import StartCommand
 from mipfs.run.carry import carry, support
 from mipfs.run.parameters import parameters
 from mipfs.run.run import Observer
 from mipfs.run.side_by_side import jobs_of, limits_of
 from mipfs.selection.selection import Rows
-from mipfs.widened import widened
+from mipfs.widened import widen_problem
 
 
-@declared
+@check_arguments
 def path(
     model: Any,
     *,
@@ -63,7 +63,7 @@ def path(
     seed: Seed = 0,
     cold: bool = False,
     on_begin: Callable[[str], object] | None = None,
-    on_point: Callable[[Point], object] | None = None,
+    on_point: Callable[[PathPoint], object] | None = None,
     observers: Iterable[Observer] = (),
     verbose: bool = False,
     checkpoint: str | Path | Checkpoint | None = None,
@@ -105,7 +105,7 @@ def path(
     on_begin : callable, optional
         Receives a few words about every solve when it begins.
     on_point : callable, optional
-        Receives every `Point` of the whole data when it is there.
+        Receives every `PathPoint` of the whole data when it is there.
     observers : iterable of callables that receive every iteration record
     verbose : bool, default False
         Print on standard error what is being solved, and every point when it is there.
@@ -147,7 +147,7 @@ def path(
     if by is not None:
         check_by(by)
     if isinstance(lam, str):
-        lam = lambda_values(base, parsed(lam))
+        lam = lambda_values(base, parse_count(lam))
     steps = steps_of(base, M, C, lam, rows)
     if between and C is None:
         raise UsageError("between is of values of C: the optimum is concave in C; give several, or leave between out")
@@ -156,21 +156,21 @@ def path(
     side = jobs_of(1 if alone else jobs, (1 + (count or 0)) * steps.legs)
     if verbose:
         on_begin, on_point = _aloud(on_begin, _say), _aloud(on_point, _say_point)
-    walk = Walk(name, {"seed": seed, **limits_of(options, side)}, cold, on_begin, on_point, tuple(observers))
+    walk = PathWalk(name, {"seed": seed, **limits_of(options, side)}, cold, on_begin, on_point, tuple(observers))
     walk.store = _store(base, steps, walk, checkpoint, resume)
     if count is not None and base.atoms.raw is not base.data:
         made = "folds are for atoms that are columns of the data, and these are made of all its samples"
         raise UsageError(f"{made}; leave folds out, and evaluate the points on samples that were held back")
-    parts = [] if count is None else stratified(data, count, seed)
+    parts = [] if count is None else stratify(data, count, seed)
     check_both(parts, by)
     if side > 1:
         points, walks = walk.side_by_side(steps, parts, side)
     else:
         points = walk.points(steps)
         walks = walk.of_folds(steps, parts)
-    points = _tightened(points, steps.row)
+    points = _tighten_bounds(points, steps.row)
     if parts and not walk.interrupted:
-        points = judged(points, walks, steps, parts, by)
+        points = judge_points(points, walks, steps, parts, by)
     compared = [] if walk.interrupted else points
     least, simplest = least_error(compared), None if rows is not None else one_standard_error(compared)
     chosen = simplest if one_se else least
@@ -195,7 +195,7 @@ def path(
     return dataclasses.replace(found, between=between_points(found, base.data, between)) if between else found
 
 
-@declared
+@check_arguments
 def frontier(
     model: Any,
     row: str,
@@ -205,7 +205,7 @@ def frontier(
     seed: Seed = 0,
     cold: bool = False,
     on_begin: Callable[[str], object] | None = None,
-    on_point: Callable[[Point], object] | None = None,
+    on_point: Callable[[PathPoint], object] | None = None,
     observers: Iterable[Observer] = (),
     verbose: bool = False,
     **options: Any,
@@ -247,10 +247,10 @@ def frontier(
         steps = over_end(base, row, values)
     if verbose:
         on_begin, on_point = _aloud(on_begin, _say), _aloud(on_point, _say_point)
-    walk = Walk(
+    walk = PathWalk(
         DEFAULT if driver is None else driver, {"seed": seed, **options}, cold, on_begin, on_point, tuple(observers)
     )
-    points = _tightened(walk.points(steps), steps.row)
+    points = _tighten_bounds(walk.points(steps), steps.row)
     points.sort(key=lambda point: steps.turn(point.place))
     axes = {axis: [*asked] for axis, asked in steps.asked.items()}
     params = {
@@ -269,11 +269,15 @@ class Checkpoint:
     """A new file for the solves of a path, and how that began on the command line."""
 
     path: str | Path
-    began: Began
+    began: StartCommand
 
 
 def _store(
-    base: Problem, steps: Steps, walk: Walk, checkpoint: str | Path | Checkpoint | None, resume: str | Path | None
+    base: Problem,
+    steps: PathSteps,
+    walk: PathWalk,
+    checkpoint: str | Path | Checkpoint | None,
+    resume: str | Path | None,
 ) -> PointStore | None:
     """Where the solves are kept, if anywhere."""
     if checkpoint is not None and resume is not None:
@@ -282,7 +286,7 @@ def _store(
         )
     if checkpoint is None and resume is None:
         return None
-    given = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint or "", Began())
+    given = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint or "", StartCommand())
     place = given.path if resume is None else resume
     about = base, tuple(steps.asked), walk.driver, walk.options
     return PointStore(place, *about, began=given.began, goes_on=resume is not None)
@@ -307,13 +311,13 @@ def _say(about: str) -> None:
     print(f"solving {about}", file=sys.stderr, flush=True)
 
 
-def _say_point(point: Point) -> None:
+def _say_point(point: PathPoint) -> None:
     numbers = f"objective {number(point.objective)}, bound {number(point.bound)}, gap {percent(point.gap)}"
     words = f"{place_text(point.place)}: {point.status.name}, {numbers}, {point.seconds:.2f} s"
     print(words, file=sys.stderr, flush=True)
 
 
-class Walk:
+class PathWalk:
     """Solves the problems of a path one after the other.
 
     Parameters
@@ -327,7 +331,7 @@ class Walk:
         options: dict[str, Any],
         cold: bool,
         on_begin: Callable[[str], object] | None,
-        on_point: Callable[[Point], object] | None,
+        on_point: Callable[[PathPoint], object] | None,
         observers: tuple[Observer, ...],
     ) -> None:
         fields = {field.name: field.default for field in dataclasses.fields(drivers.get_driver(driver).Options)}
@@ -339,7 +343,7 @@ class Walk:
         self.cold = cold
         self.observers = observers
         self.on_begin: Callable[[str], object] = on_begin or _say_nothing
-        self.on_point: Callable[[Point], object] = on_point or _say_nothing
+        self.on_point: Callable[[PathPoint], object] = on_point or _say_nothing
         self.takes_pool, self.takes_start = "pool" in fields, "start" in fields
         self.gap_asked = float(options.get("gap", fields["gap"]))
         self.interrupted = False
@@ -349,9 +353,9 @@ class Walk:
         """In other processes nobody hears of the solves."""
         return {**vars(self), "on_begin": _say_nothing, "on_point": _say_nothing, "observers": ()}
 
-    def points(self, steps: Steps) -> list[Point]:
+    def points(self, steps: PathSteps) -> list[PathPoint]:
         """The points in the order of the walk, those that were reached before an interrupt."""
-        done: list[Point] = []
+        done: list[PathPoint] = []
         try:
             for point, problem in zip(self.solved(steps, ""), steps.problems, strict=False):
                 if self.cold and not self.interrupted:
@@ -363,9 +367,9 @@ class Walk:
             self.interrupted = True
         return done
 
-    def of_folds(self, steps: Steps, parts: Sequence[Fold]) -> list[list[Point]]:
+    def of_folds(self, steps: PathSteps, parts: Sequence[Fold]) -> list[list[PathPoint]]:
         """The points of every fold, of which nothing is to be had after an interrupt."""
-        walks: list[list[Point]] = []
+        walks: list[list[PathPoint]] = []
         try:
             for fold, about in zip(parts, _names(parts), strict=True):
                 if not self.interrupted:
@@ -374,16 +378,18 @@ class Walk:
             self.interrupted = True
         return walks
 
-    def side_by_side(self, steps: Steps, parts: Sequence[Fold], jobs: int) -> tuple[list[Point], list[list[Point]]]:
+    def side_by_side(
+        self, steps: PathSteps, parts: Sequence[Fold], jobs: int
+    ) -> tuple[list[PathPoint], list[list[PathPoint]]]:
         """The points, and those of every fold, `jobs` walks at a time."""
         every = [steps, *(steps.on(fold.train) for fold in parts)]
-        points, *of_folds = walked(self, every, ["", *_names(parts)], jobs)
+        points, *of_folds = walk_chains(self, every, ["", *_names(parts)], jobs)
         return points, of_folds
 
-    def solved(self, steps: Steps, about: str) -> Iterator[Point]:
+    def solved(self, steps: PathSteps, about: str) -> Iterator[PathPoint]:
         """Solve the problems of the steps, one after the other, until an interrupt."""
-        before: Solved | None = None
-        first: Solved | None = None
+        before: SolvedStep | None = None
+        first: SolvedStep | None = None
         for k in range(len(steps.places)):
             if k % steps.leg == 0:
                 before = first  # nearer than the end of the leg before
@@ -396,27 +402,27 @@ class Walk:
             if self.interrupted:
                 return
 
-    def step(self, steps: Steps, k: int, before: Solved | None, about: str) -> Solved | None:
+    def step(self, steps: PathSteps, k: int, before: SolvedStep | None, about: str) -> SolvedStep | None:
         """Solve a step with what another one left; None where an interrupt left nothing of it."""
-        place, problem = steps.places[k], widened(steps.problems[k].in_unit)
-        pool = CutPool(widened(steps.problems[0].in_unit)) if before is None else before.pool
+        place, problem = steps.places[k], widen_problem(steps.problems[k].in_unit)
+        pool = CutPool(widen_problem(steps.problems[0].in_unit)) if before is None else before.pool
         best = () if before is None else before.best
         kept = None if self.store is None else self.store.find(problem)
         if kept is None:
             self.on_begin(f"{about}{place_text(place)}")
-            kept = self._carried(problem, pool, best)
+            kept = self._carry(problem, pool, best)
         pool = pool if kept.pool is None else kept.pool
         result = kept.result
         if self.interrupted and not result.has_classifier:
             return None
         said = kept.about
-        point = Point(
+        point = PathPoint(
             place, result, result.bound, self.gap_asked, float(said["seconds"]), int(said["cuts_carried"]),
             int(said["cuts"]), tuple(map(str, said["start"])), steps.added[k],
         )  # fmt: skip
-        return Solved(point, pool, result.selected or best)
+        return SolvedStep(point, pool, result.selected or best)
 
-    def _carried(self, problem: Problem, pool: CutPool, best: tuple[str, ...]) -> Kept:
+    def _carry(self, problem: Problem, pool: CutPool, best: tuple[str, ...]) -> StoredSolve:
         """Solve a point with what the one before left, and keep it."""
         began = time.perf_counter()
         given: dict[str, Any] = {}
@@ -436,7 +442,7 @@ class Walk:
         about = {"seconds": seconds, "cuts_carried": n_carried, "cuts": len(pool) - n_carried, "start": start or ()}
         if self.store is not None and not self.interrupted:
             self.store.add(problem, result, about, pool=pool if self.takes_pool else None)
-        return Kept(result, about, pool)
+        return StoredSolve(result, about, pool)
 
     def _cold(self, problem: Problem, about: str) -> Result:
         """Solve a point from nothing, unless that is kept."""
@@ -462,13 +468,13 @@ def _names(parts: Sequence[Fold]) -> list[str]:
     return [f"fold {number} of {len(parts)}, " for number in range(1, len(parts) + 1)]
 
 
-def judged(
-    points: Sequence[Point],
-    walks: Sequence[Sequence[Point]],
-    steps: Steps,
+def judge_points(
+    points: Sequence[PathPoint],
+    walks: Sequence[Sequence[PathPoint]],
+    steps: PathSteps,
     parts: Sequence[Fold],
     by: str | None = None,
-) -> list[Point]:
+) -> list[PathPoint]:
     """The points with the errors of the folds, each of which walked the same steps."""
     asked = steps.problems[0]  # the points differ in nothing that the error depends on
     found = []
@@ -485,7 +491,7 @@ def judged(
     return found
 
 
-def _tightened(points: Sequence[Point], row: MovedRow | None = None) -> list[Point]:
+def _tighten_bounds(points: Sequence[PathPoint], row: MovedRow | None = None) -> list[PathPoint]:
     """The points with the best bound of those whose optimum is not larger."""
     tight = []
     for point in points:

@@ -14,7 +14,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab.baselines import linear, r2w2
 from mipfs.lab.baselines.arom import arom, factors
-from mipfs.lab.baselines.r2w2 import RadiusMargin, scaled
+from mipfs.lab.baselines.r2w2 import RadiusMargin, descend_scales
 from mipfs.losses import get_loss
 
 
@@ -169,14 +169,14 @@ def test_the_descent_descends() -> None:
         begin = RadiusMargin(data, np.arange(8), 1.0, True).at(np.ones(8)).value
         before = begin
         for steps in (1, 4, 30):
-            s, found = scaled(data, np.arange(8), 1.0, steps=steps)
+            s, found = descend_scales(data, np.arange(8), 1.0, steps=steps)
             assert np.all(s >= 0.0)
             assert np.square(s).sum() == pytest.approx(8.0)
             assert found.value <= before * (1 + 1e-9)
             before = found.value
         assert before < begin
         # at the end no scale can move to a lower value: a projected gradient of zero
-        s, found = scaled(data, np.arange(8), 1.0, steps=500)
+        s, found = descend_scales(data, np.arange(8), 1.0, steps=500)
         along = found.gradient - s * float(found.gradient @ s) / 8.0
         move = np.maximum(s - along / found.value, 0.0) - s
         assert np.abs(move).max() <= 2e-2
@@ -184,14 +184,14 @@ def test_the_descent_descends() -> None:
 
 def test_the_rounds_of_r2w2(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    own = r2w2.scaled
+    own = r2w2.descend_scales
 
     def counted(data: Instance, ids: Any, C: float, **given: Any) -> Any:
         sizes.append(ids.size)
         scales, bound = own(data, ids, C, **given)
         return np.maximum(scales, 1e-6), bound  # nothing is dropped for a scale of zero
 
-    monkeypatch.setattr(r2w2, "scaled", counted)
+    monkeypatch.setattr(r2w2, "descend_scales", counted)
     data = draw(1, 20, 23)
     assert r2w2.r2w2(data, 2, steps=2).ids.size == 2
     assert sizes == [23, 11, 5]

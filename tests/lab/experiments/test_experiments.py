@@ -22,17 +22,26 @@ from mipfs.generators import paul_2016, tan_2014_groups
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.experiments import STUDIES, fits, get_study, index, prices, recall, sketch, tan2014
-from mipfs.lab.experiments.choosers import CHOOSERS, tried
-from mipfs.lab.experiments.document import Heading, markdown, paged, pictures
+from mipfs.lab.experiments.choosers import CHOOSERS, try_choices
+from mipfs.lab.experiments.document import Heading, markdown, page_blocks, pictures
 from mipfs.lab.experiments.exactness import one_standard_error
 from mipfs.lab.experiments.exactness_report import at_the_same, at_their_own
 from mipfs.lab.experiments.fits import driven, error, f1, objective
-from mipfs.lab.experiments.run import PAGE, ROWS, TABLE, run, stored
-from mipfs.lab.experiments.store import Store, as_csv, plain
-from mipfs.lab.experiments.study import Claim, Row, Study, Unit
-from mipfs.lab.experiments.tables import averaged, compared, curves, interval, mean, pairs, sign_test, standard_error
+from mipfs.lab.experiments.run import PAGE, ROWS, TABLE, load_results, run
+from mipfs.lab.experiments.store import StudyStore, as_csv, plain
+from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
+from mipfs.lab.experiments.tables import (
+    average_pairs,
+    count_comparisons,
+    curves,
+    interval,
+    mean,
+    pairs,
+    sign_test,
+    standard_error,
+)
 from mipfs.plumbing.arrays import Array
-from mipfs.report.blocks import Block, Line, Pairs, Table
+from mipfs.report.blocks import NamedValues, ReportBlock, Sentence, Table
 from mipfs.result.result import StopReason
 
 INSTANCES = Path(__file__).parents[3] / "instances"
@@ -53,14 +62,14 @@ def made(measured: list[int] | None = None) -> Study:
             raise UsageError("three is refused\nand more")
         return [{"method": name, "square": k * k + shift} for name, shift in (("a", 0), ("b", 1))]
 
-    def report(rows: Sequence[Row]) -> list[Block]:
+    def report(rows: Sequence[Row]) -> list[ReportBlock]:
         return [
             Table(["k", "square"], [[str(row["k"]), str(row["square"])] for row in rows], "Squares | of k"),
             curves("The squares", rows, "k", "square", labels=("k", "k²")),
         ]
 
-    def claims(rows: Sequence[Row]) -> list[Claim]:
-        return [Claim("Squares grow", "confirmed", f"{len(rows)} rows")]
+    def claims(rows: Sequence[Row]) -> list[PaperClaim]:
+        return [PaperClaim("Squares grow", "confirmed", f"{len(rows)} rows")]
 
     return Study("squares", "Squares", "nobody", "All of it.", units, measure, report, claims)
 
@@ -94,7 +103,9 @@ def test_the_folder_holds_report_pictures_and_every_number(tmp_path: Path) -> No
     rows = list(csv.DictReader(io.StringIO((tmp_path / TABLE).read_text(encoding="utf-8"))))
     assert [row["square"] for row in rows] == ["0", "1", "1", "2", "4", "5", ""]
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != PAGE}
-    stored(made(), tmp_path).save(tmp_path)  # out of the rows alone, to the byte; the page alone says what was left out
+    load_results(made(), tmp_path).save(
+        tmp_path
+    )  # out of the rows alone, to the byte; the page alone says what was left out
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != PAGE} == before
     assert found.document()["claims"] == [
         {"said": "Squares grow", "verdict": "confirmed", "measured": "6 rows", "details": "", "figure": "", "brief": ""}
@@ -109,10 +120,10 @@ def test_a_torn_last_line_is_measured_again_and_a_wrong_one_is_named(tmp_path: P
     seen: list[int] = []
     run(made(seen), tmp_path, quick=True)
     assert seen == [1]
-    assert set(Store(path, "squares").lines()) == {"k=0"} | {"k=1"}
+    assert set(StudyStore(path, "squares").lines()) == {"k=0"} | {"k=1"}
     path.write_text("{}\n" + text, encoding="utf-8")
     with pytest.raises(DataError, match=r"rows\.jsonl.*1.*is no line of a study"):
-        Store(path, "squares").lines()
+        StudyStore(path, "squares").lines()
 
 
 def test_files_of_others_are_not_replaced(tmp_path: Path) -> None:
@@ -120,18 +131,18 @@ def test_files_of_others_are_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"README\.md that is none of a study"):
         run(made(), tmp_path)
     folder = tmp_path / "squares"
-    Store(folder / ROWS, "circles").add(Unit({"k": 1}), [], 0.0)
+    StudyStore(folder / ROWS, "circles").add(Unit({"k": 1}), [], 0.0)
     with pytest.raises(DataError, match="is of the study 'circles'"):
         run(made(), folder)
     run(get_study("aytug"), tmp_path / "aytug", time_limit=0.0)
-    Store(tmp_path / "aytug" / ROWS, "aytug").add(get_study("aytug").units()[0], [], 0.0)
+    StudyStore(tmp_path / "aytug" / ROWS, "aytug").add(get_study("aytug").units()[0], [], 0.0)
     with pytest.raises(UsageError, match="is no index of studies"):
         index.write_index(tmp_path)
 
 
 def test_the_store_keeps_plain_numbers(tmp_path: Path) -> None:
     row = {"a": np.float64(1 / 3), "b": np.arange(2), "c": np.nan, "d": True, "e": np.int64(7), "f": "x,y"}
-    line = Store(tmp_path / "new" / ROWS, "other").add(Unit({"k": 1}), [row], 0.5)
+    line = StudyStore(tmp_path / "new" / ROWS, "other").add(Unit({"k": 1}), [row], 0.5)
     assert line["rows"] == [{"k": 1, "a": 0.3333333333, "b": [0, 1], "c": None, "d": True, "e": 7, "f": "x,y"}]
     assert json.loads((tmp_path / "new" / ROWS).read_text(encoding="utf-8")) == line
     assert as_csv(line["rows"]) == 'k,a,b,c,d,e,f\n1,0.3333333333,0 1,,True,7,"x,y"\n'
@@ -168,7 +179,7 @@ def test_the_index_lists_studies_and_claims(tmp_path: Path) -> None:
 def test_the_pages_in_the_repository_come_out_of_their_rows() -> None:
     """And the ten claims at the top have their figures on these pages."""
     kept = [name for name in STUDIES if (REPORTS / name / ROWS).is_file()]
-    found = [one for name in kept if (one := stored(get_study(name), REPORTS / name)).lines]
+    found = [one for name in kept if (one := load_results(get_study(name), REPORTS / name)).lines]
     top = []
     for one in found:
         folder = REPORTS / one.study.name
@@ -189,7 +200,7 @@ def test_averages_over_a_draw_count_once() -> None:
     rows = [
         {"seed": s, "B": B, "method": m, "x": 10 * s + B + (m == "a")} for s in (1, 2) for B in (1, 3) for m in "ab"
     ]
-    assert averaged(rows, "a", "b", "x", ["seed", "B"], ["seed"]) == [(13.0, 12.0), (23.0, 22.0)]
+    assert average_pairs(rows, "a", "b", "x", ["seed", "B"], ["seed"]) == [(13.0, 12.0), (23.0, 22.0)]
 
 
 def test_pairs_and_their_test() -> None:
@@ -198,7 +209,7 @@ def test_pairs_and_their_test() -> None:
     rows.append({"seed": 9, "method": "a", "x": 7.0})
     found = pairs(rows, "a", "b", "x", ["seed"])
     assert found == [(1.0, 2.0), (3.0, 3.0), (5.0, 4.0)]
-    assert compared(found) == (1, 1, 1)
+    assert count_comparisons(found) == (1, 1, 1)
     assert mean(rows, "x") == pytest.approx(25 / 7)
     assert standard_error(rows, "x") == pytest.approx(stats.sem([row["x"] for row in rows]))
     for less, more in ((0, 0), (3, 1), (10, 2), (5, 5)):
@@ -248,8 +259,8 @@ def test_the_objective_of_a_fit_is_that_of_the_driver() -> None:
 def test_a_limit_of_cpu_seconds_stops_a_run_at_a_record() -> None:
     """What was found until then is a result, and no Ctrl-C; a limit that is not reached changes nothing."""
     data = mipfs.read(INSTANCES / "wdbc.svm", scale="standard")
-    whole = fits.solved(mipfs.Problem(data, M=5, C=1.0), "branch", cpu_limit=1000.0)
-    stopped = fits.solved(mipfs.Problem(data, M=5, C=1.0), "branch", cpu_limit=0.0)
+    whole = fits.solve_by(mipfs.Problem(data, M=5, C=1.0), "branch", cpu_limit=1000.0)
+    stopped = fits.solve_by(mipfs.Problem(data, M=5, C=1.0), "branch", cpu_limit=0.0)
     assert whole.stop_reason is StopReason.GAP_CLOSED
     assert stopped.stop_reason is StopReason.INTERRUPTED
     assert len(stopped.trace) < len(whole.trace)
@@ -261,7 +272,7 @@ def test_all_ways_to_choose_give_sets_of_the_asked_sizes() -> None:
     data = mipfs.read(INSTANCES / "wdbc.svm", scale="standard")
     best = {}
     for name in CHOOSERS:
-        found = tried(name, data, [2, 3], [0.1], 1000)
+        found = try_choices(name, data, [2, 3], [0.1], 1000)
         sizes = {place[0] for place in found}
         assert sizes == ({2, 3} if name != "all features" else {30})
         for (M, C), (ids, facts) in found.items():
@@ -271,8 +282,8 @@ def test_all_ways_to_choose_give_sets_of_the_asked_sizes() -> None:
                 best[name] = objective(data, plain_svm(data, ids, C, True, "hinge"), C)
     assert best["exact"] <= min(best.values()) + 1e-4 * best["exact"]
     # one feature after the other: the first is the one of the largest score at the constant classifier
-    assert set(tried("forward", data, [2], [0.1], 1)[2, 0.1][0]) <= set(
-        tried("forward", data, [3], [0.1], 1)[3, 0.1][0]
+    assert set(try_choices("forward", data, [2], [0.1], 1)[2, 0.1][0]) <= set(
+        try_choices("forward", data, [3], [0.1], 1)[3, 0.1][0]
     )
 
 
@@ -326,7 +337,7 @@ def test_abess_chooses_columns_that_vary(monkeypatch: pytest.MonkeyPatch) -> Non
     X = np.random.default_rng(0).standard_normal((20, 4))
     X[:, 2] = 1.0
     data = mipfs.Instance.from_arrays(X, np.where(X[:, 0] > 0, 1.0, -1.0))
-    found = tried("abess", data, [1, 2], [0.1, 1.0], 0)
+    found = try_choices("abess", data, [1, 2], [0.1, 1.0], 0)
     assert set(found) == {(1, 0.1), (1, 1.0), (2, 0.1), (2, 1.0)}
     assert [found[M, 1.0][0].tolist() for M in (1, 2)] == [[3], [1, 3]]
 
@@ -367,7 +378,7 @@ def test_the_weight_of_a_class_is_chosen_by_the_others() -> None:
 
     rows = [row(0, 1.0, 0.1), row(0, 10.0, 0.9), row(1, 1.0, 0.8), row(1, 10.0, 0.2)]
     assert recall.weight_of(rows, "all", None, 0) == 1.0  # class 1's best
-    assert {k: one["recall"] for k, one in recall.chosen(rows, "all", None).items()} == {0: 0.1, 1: 0.2}
+    assert {k: one["recall"] for k, one in recall.choose_rows(rows, "all", None).items()} == {0: 0.1, 1: 0.2}
     # a selection that was measured on one class is compared with all features on that class
     few = {**row(1, 1.0, 0.3), "kind": "kept", "M": 250, "run": "loose", "gap": 0.0, "size": 250, "training": 1.0}
     both = [*({**one, "run": None, "gap": None, "size": 9, "training": 1.0} for one in rows), few]
@@ -382,8 +393,8 @@ def test_the_relaxations_predictor_over_groups_is_that_of_its_features() -> None
     drawn = tan_2014_groups(120, 60, 2, 0, n_test=10)
     data = mipfs.Instance.from_arrays(*(np.asarray(part, dtype=float) for part in drawn["train"]))
     problem = mipfs.Problem(data, loss="logistic", bias=False, atoms=Groups(data, drawn["groups"]), M=2, C=1.0)
-    result = fits.solved(problem, "kelley", gap=1e-4)
-    found = fits.relaxed(data, result, 1.0)
+    result = fits.solve_by(problem, "kelley", gap=1e-4)
+    found = fits.relaxed_predictor(data, result, 1.0)
     assert (np.diff(found.ids) > 0).all()
     assert found.ids.size % 10 == 0
     assert {data.feature_names[j] for j in found.ids} == set((result.relaxed or {})["weights"])
@@ -394,7 +405,7 @@ def test_draws_differ_between_made_data_sets() -> None:
     X, y = paul_2016(40, 60, 5, 0)["train"]
     drawn = []
     for salt in (" 5 0", " 5 1", " 5 0"):
-        cell = sketch.Cell(X[:30], np.asarray(y[:30], dtype=float), X[30:], y[30:], 8, False, 0, salt=salt)
+        cell = sketch.SketchedFold(X[:30], np.asarray(y[:30], dtype=float), X[30:], y[30:], 8, False, 0, salt=salt)
         drawn.append([row["first"] for row in cell.rows() if row["method"] == "uniform"])
     assert drawn[0] == drawn[2]
     assert all(one != other for one, other in zip(drawn[0], drawn[1], strict=True))
@@ -416,13 +427,13 @@ def test_a_peer_counts_where_the_exact_method_was_run() -> None:
 
 
 def test_a_page_has_titles_in_the_cards_of_their_sections() -> None:
-    blocks: list[Block] = [
-        Line("`exact` is <best>"),
+    blocks: list[ReportBlock] = [
+        Sentence("`exact` is <best>"),
         Heading("All"),
         Table(["a"], [["1"]]),
-        Pairs([("command", "`mipfs`")]),
+        NamedValues([("command", "`mipfs`")]),
     ]
-    found = paged(blocks)
+    found = page_blocks(blocks)
     assert [block.html() for block in found[:1]] == ["<p><code>exact</code> is &lt;best&gt;</p>"]
     assert found[1].html().startswith("<h3>All</h3>")
     assert found[1].text().startswith("\nAll\n")

@@ -15,15 +15,15 @@ from mipfs.lab.experiments.tan2014_sparse_report import claims, report
 
 
 @pytest.fixture
-def parts() -> study.Parts:
+def parts() -> study.SparseSplit:
     drawn = tan_2014(120, 60, 5, 0, density=0.3, n_test=50)
     (X, y), (X_test, y_test) = drawn["train"], drawn["test"]
     data = mipfs.Instance.from_arrays(X, np.asarray(y, dtype=float))
-    return study.Parts(data, X_test.tocsc(), np.asarray(y_test, dtype=float))
+    return study.SparseSplit(data, X_test.tocsc(), np.asarray(y_test, dtype=float))
 
 
 @pytest.mark.slow
-def test_l1_has_no_more_features_than_fgm(parts: study.Parts) -> None:
+def test_l1_has_no_more_features_than_fgm(parts: study.SparseSplit) -> None:
     rows = {row["method"]: row for row in study._every(parts, 2, first=True)}
     assert set(rows) == {"fgm", "slr", "l1", "l1-lr", "fgm unbias", "l1 unbias", "all", "all-lr"}
     for mine, theirs in (("fgm", "l1"), ("slr", "l1-lr")):
@@ -33,7 +33,7 @@ def test_l1_has_no_more_features_than_fgm(parts: study.Parts) -> None:
 
 
 @pytest.mark.slow
-def test_growing_rows_keep_the_columns_that_they_have(parts: study.Parts) -> None:
+def test_growing_rows_keep_the_columns_that_they_have(parts: study.SparseSplit) -> None:
     n = 30
     some = np.random.default_rng([1, 5]).permutation(120)[:n]
     seen = np.unique(sparse.csr_array(parts.data.block().values)[some].indices)

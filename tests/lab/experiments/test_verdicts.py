@@ -12,18 +12,18 @@ from mipfs.lab.experiments.verdicts import (
     OPEN,
     REFINED,
     REFUTED,
-    Part,
+    ClaimPart,
     above,
     below,
     below_ratio,
-    combined,
+    combine_verdicts,
+    describe_pairs,
     higher,
-    judged,
+    judge_claim,
     larger,
     lower,
     no_worse,
     occurs,
-    told,
 )
 
 SURE = [(0.8 + 0.01 * k, 0.7) for k in range(8)]
@@ -63,7 +63,9 @@ def test_levels_and_instances() -> None:
     assert above("share", [], 0.5).verdict == OPEN
     ratios = below_ratio("seconds", [0.5, 0.25, 0.125], 2.0)
     assert ratios.figures.startswith("3 of 3 below 2 (p = 0.25), mean 0.25 [")
-    assert told([(1.0, 2.0)] * 2, words=("narrower", "wider"), less_is_better=True).startswith("2 narrower, 0 wider")
+    assert describe_pairs([(1.0, 2.0)] * 2, words=("narrower", "wider"), less_is_better=True).startswith(
+        "2 narrower, 0 wider"
+    )
     assert [occurs("it happens", k, 9).verdict for k in (0, 1)] == [REFUTED, CONFIRMED]
 
 
@@ -82,11 +84,11 @@ def test_levels_and_instances() -> None:
     ],
 )
 def test_a_claim_is_as_good_as_its_parts(parts: list[str], verdict: str) -> None:
-    assert combined(parts) == verdict
+    assert combine_verdicts(parts) == verdict
 
 
 def test_a_claim_of_several_parts_says_which_of_them_hold() -> None:
-    one, two = Part("a is", CONFIRMED, "1 of 1"), Part("b is", REFUTED, "0 of 1")
-    assert judged("a and b", [one, two]).measured == "a is: 1 of 1 (confirmed); b is: 0 of 1 (refuted)"
-    assert judged("a and b", [one, two]).brief == "a is: 1 of 1 (confirmed); b is: refuted"
-    assert judged("a", [one]).measured == "a is: 1 of 1"
+    one, two = ClaimPart("a is", CONFIRMED, "1 of 1"), ClaimPart("b is", REFUTED, "0 of 1")
+    assert judge_claim("a and b", [one, two]).measured == "a is: 1 of 1 (confirmed); b is: 0 of 1 (refuted)"
+    assert judge_claim("a and b", [one, two]).brief == "a is: 1 of 1 (confirmed); b is: refuted"
+    assert judge_claim("a", [one]).measured == "a is: 1 of 1"

@@ -17,7 +17,7 @@ import pytest
 import mipfs
 from mipfs.errors import UsageError
 from mipfs.lab import page
-from mipfs.report.blocks import Block, Line, Reported, Table, Typed
+from mipfs.report.blocks import ReportBlock, Reported, Sentence, Table, Typed
 from mipfs.report.numbers import number, percent
 from mipfs.result.result import Result, Status
 from mipfs.result.score import score
@@ -361,17 +361,17 @@ def test_the_same_result_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_anything_with_a_report_has_a_page() -> None:
     class Study(Reported):
-        def blocks(self) -> list[Block]:
-            return [Line("what was measured")]
+        def blocks(self) -> list[ReportBlock]:
+            return [Sentence("what was measured")]
 
     assert "what was measured" in tree_of(page.Item("bench", Study())).texts
 
 
 def test_sentences_stand_below_what_they_are_about_and_commands_are_code() -> None:
     class Study(Reported):
-        def blocks(self) -> list[Block]:
+        def blocks(self) -> list[ReportBlock]:
             table = Table(("a", "b"), [("1", "2")])
-            return [table, Line(""), Line("about it"), Typed("mipfs x <y>", "\nto use it: "), table]
+            return [table, Sentence(""), Sentence("about it"), Typed("mipfs x <y>", "\nto use it: "), table]
 
         def lead(self) -> str:
             return "One sentence & no more."

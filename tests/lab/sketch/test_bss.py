@@ -150,7 +150,7 @@ def test_one_above_a_rank_of_120_keeps_every_eigenvalue_apart_from_zero() -> Non
     V = np.linalg.qr(np.random.default_rng(2).standard_normal((600, 120)))[0]
     order, weight = bss.sparsify(V, np.linalg.norm(V, axis=1), 121)
     rows = V[order] * np.sqrt(weight)[:, None]
-    values, promised = np.linalg.eigvalsh(rows.T @ rows), bss.promised(120, 121)
+    values, promised = np.linalg.eigvalsh(rows.T @ rows), bss.promise_eigenvalues(120, 121)
     assert promised.low * (1 - 1e-6) <= values[0]
     assert values[-1] <= promised.high
     assert promised.low > 0

@@ -49,10 +49,10 @@ def test_leverage_scores_promise_what_one_in_a_hundred_draws_may_break() -> None
         values.append(found.guarantee.epsilon)
         broken += found.guarantee.epsilon > found.guarantee.promised.epsilon
     assert broken <= 3
-    assert np.median(values) < leverage.bound(6, 60)
-    epsilon, level = leverage.bound(6, 60), np.log(2 * 6 / 0.01) * 5 / 60
+    assert np.median(values) < leverage.error_bound(6, 60)
+    epsilon, level = leverage.error_bound(6, 60), np.log(2 * 6 / 0.01) * 5 / 60
     assert epsilon**2 / 2 == pytest.approx(level * (1 + epsilon / 3))
-    assert leverage.bound(1, 1) == 0.0
+    assert leverage.error_bound(1, 1) == 0.0
 
 
 def test_one_direction_is_kept_exactly_by_any_draw() -> None:
@@ -221,10 +221,14 @@ def test_the_picks_that_an_epsilon_takes_are_the_fewest(method: str) -> None:
     for rank in (1, 6, 30):
         for epsilon in (0.1, 0.5, 0.9):
             r = module.picks_for(rank, epsilon)
-            promised = bss.promised(rank, r).epsilon if method == "bss" else leverage.bound(rank, r)
+            promised = bss.promise_eigenvalues(rank, r).epsilon if method == "bss" else leverage.error_bound(rank, r)
             assert promised <= epsilon * (1 + 1e-12)
             if r > rank + 1:
-                fewer = bss.promised(rank, r - 1).epsilon if method == "bss" else leverage.bound(rank, r - 1)
+                fewer = (
+                    bss.promise_eigenvalues(rank, r - 1).epsilon
+                    if method == "bss"
+                    else leverage.error_bound(rank, r - 1)
+                )
                 assert fewer > epsilon
             assert method == "leverage" or r <= max(rank + 1, 9 * rank / epsilon**2)  # the paper's, Lemma 2
     found = select(instance(X), method, epsilon=0.8)

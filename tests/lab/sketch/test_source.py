@@ -49,9 +49,7 @@ def test_sparse_is_dense(scale: str, some: bool) -> None:
     assert ours.basis.rank == dense.basis.rank
     np.testing.assert_allclose(ours.basis.V @ ours.basis.V.T, dense.basis.V @ dense.basis.V.T, atol=1e-10)
     G = r.standard_normal((3, ours.shape[0]))
-    np.testing.assert_allclose(
-        ours.projected(G), np.ldexp(dense.projected(G), dense.exponent - ours.exponent), atol=1e-12
-    )
+    np.testing.assert_allclose(ours.project(G), np.ldexp(dense.project(G), dense.exponent - ours.exponent), atol=1e-12)
 
 
 @pytest.mark.parametrize("scale", ["none", "standard"])

@@ -314,7 +314,7 @@ def test_a_method_that_fails_is_a_row(
     def fall(part: Instance, M: int, C: float, setting: Any) -> Any:
         raise error
 
-    broken = bench_methods.Method("broken", "falls over", "-", fall)
+    broken = bench_methods.BenchMethod("broken", "falls over", "-", fall)
     kept = bench_methods.methods()
     monkeypatch.setattr(bench_methods, "methods", lambda: {**kept, "broken": broken})
     found = mipfs.bench(data(), ["broken", "rfe"], [2], C=[1.0], folds=3, jobs=1)
@@ -333,9 +333,9 @@ def test_a_limit_that_strikes(monkeypatch: pytest.MonkeyPatch) -> None:
             C > 0.1 and part.n_samples > 24
         ):  # but for the tiny problem before the clock; one C is fast enough, so that it is chosen
             time.sleep(0.01)
-        return bench_methods.Fit(baselines.get_baseline("rfe")(part, M, C))
+        return bench_methods.MethodFit(baselines.get_baseline("rfe")(part, M, C))
 
-    method = bench_methods.Method("slow", "waits", "-", slow)
+    method = bench_methods.BenchMethod("slow", "waits", "-", slow)
     kept = bench_methods.methods()
     monkeypatch.setattr(bench_methods, "methods", lambda: {**kept, "slow": method})
     large = Instance.from_arrays(*raw(0, 160))
@@ -370,7 +370,7 @@ def test_a_driver_without_a_classifier_says_why() -> None:
         (StopReason.MEMORY_LIMIT, NumericalError),
     ):
         with pytest.raises(error):
-            bench_methods._selected(left(reason))
+            bench_methods._selected_names(left(reason))
 
 
 def test_memory_is_what_the_system_gave() -> None:
@@ -444,9 +444,9 @@ def test_the_plot(tmp_path: Path) -> None:
     for suffix, magic in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
         found.plot(tmp_path / f"plot{suffix}")
         assert (tmp_path / f"plot{suffix}").read_bytes().startswith(magic)
-    from mipfs.lab.studies.bench_plot import drawn
+    from mipfs.lab.studies.bench_plot import draw_figure
 
-    left, right = drawn(found).axes
+    left, right = draw_figure(found).axes
     assert [text.get_text() for text in left.figure.legends[0].get_texts()] == [
         "rfe", "uniform", "cd-svm (all features)",
     ]  # fmt: skip

@@ -16,7 +16,7 @@ import pytest
 
 import mipfs
 from mipfs.lab.studies import chains
-from mipfs.lab.studies.solution_path import Point
+from mipfs.lab.studies.solution_path import PathPoint
 from mipfs.run import side_by_side
 from tests.killed import MEASURED, differences
 
@@ -80,14 +80,14 @@ def test_rows_added_one_by_one_on_folds_do_not_depend_on_the_jobs() -> None:
 @pytest.mark.slow
 def test_other_processes_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
     by = set()
-    collected = chains._collected
+    collected = chains._collect_tasks
 
-    def noted(*args: Any) -> list[chains.Done]:
+    def noted(*args: Any) -> list[chains.TaskResult]:
         found = collected(*args)
         by.update(done.by for done in found)
         return found
 
-    monkeypatch.setattr(chains, "_collected", noted)
+    monkeypatch.setattr(chains, "_collect_tasks", noted)
     problem = mipfs.Problem(sample(), C=1.0)
     mipfs.path(problem, **{**GRID, "C": [0.1 * 1.5**k for k in range(30)]}, folds=4, jobs=3)
     assert os.getpid() in by
@@ -107,7 +107,7 @@ def test_a_checkpoint_holds_what_other_processes_solved(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_watchers_hear_of_every_solve_where_nothing_else_is_asked() -> None:
     begun: list[str] = []
-    points: list[Point] = []
+    points: list[PathPoint] = []
     mipfs.path(mipfs.Problem(sample()), **GRID, folds=2, on_begin=begun.append, on_point=points.append)
     assert len(begun) == 27
     assert len(points) == 9

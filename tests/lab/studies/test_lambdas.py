@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 import mipfs
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.lab.studies.lambdas import lambda_values, parsed, thresholds
+from mipfs.lab.studies.lambdas import lambda_values, parse_count, thresholds
 from mipfs.problem import Problem
 from tests.oracles import brute_force
 
@@ -76,10 +76,10 @@ def test_a_path_by_itself() -> None:
 
 
 def test_refused() -> None:
-    assert [parsed(one) for one in ("auto", "auto:2", "auto:20")] == [10, 2, 20]
+    assert [parse_count(one) for one in ("auto", "auto:2", "auto:20")] == [10, 2, 20]
     for text in ("auto:1", "auto:", "automatic", "auto:2000", "1,2"):
         with pytest.raises(UsageError, match="auto, or auto:N with N from 2 to 1000"):
-            parsed(text)
+            parse_count(text)
     nothing = Instance.from_arrays(np.zeros((6, 2)), np.resize([1.0, -1.0], 6))
     with pytest.raises(UsageError, match="no feature tells the classes apart"):
         mipfs.path(Problem(nothing), lam="auto")

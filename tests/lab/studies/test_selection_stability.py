@@ -15,7 +15,7 @@ import mipfs
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab.studies import selection_stability
-from mipfs.lab.studies.selection_stability import drawn, wilson
+from mipfs.lab.studies.selection_stability import draw_rows, wilson
 from tests.readers.test_raw_table import RECIPE, table
 
 
@@ -34,7 +34,7 @@ def test_the_frequencies_are_those_of_the_draws(bootstrap: bool) -> None:
     raw = data.X * data.scale + data.shift
     sets = []
     for _ in range(8):
-        rows = drawn(data, None if bootstrap else 0.6, rng)
+        rows = draw_rows(data, None if bootstrap else 0.6, rng)
         part = Instance.from_arrays(raw[rows], data.y[rows], scale="standard")
         sets.append(mipfs.solve(mipfs.Problem(part, M=2, C=0.3)).selected)
     assert [*map(set, found.sets)] == [*map(set, sets)]
@@ -58,7 +58,7 @@ def test_a_draw_has_both_classes_in_proportion() -> None:
     data = made()
     rng = np.random.default_rng(0)
     for share in (0.5, 0.9, None):
-        rows = drawn(data, share, rng)
+        rows = draw_rows(data, share, rng)
         for sign in (-1.0, 1.0):
             own = int(np.sum(data.y == sign))
             assert np.sum(data.y[rows] == sign) == (own if share is None else int(share * own))
@@ -73,7 +73,7 @@ def test_a_draw_fills_in_missing_values_by_itself(tmp_path: Path) -> None:
     path = tmp_path / "raw.csv"
     path.write_text(table(60))
     data = mipfs.read(path, label="bad", scale="none", **RECIPE)
-    rows = drawn(data, None, np.random.default_rng(3))
+    rows = draw_rows(data, None, np.random.default_rng(3))
     part = data.part(rows)
     j = data.index["age"]
     filled = {one.name: one for one in data.prepared.filled}["age"]

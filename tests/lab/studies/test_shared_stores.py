@@ -11,7 +11,7 @@ import pytest
 
 import mipfs
 from mipfs.errors import UsageError
-from mipfs.lab.experiments.store import Store
+from mipfs.lab.experiments.store import StudyStore
 from mipfs.lab.experiments.study import Unit
 from mipfs.lab.studies import point_store
 from tests.lab.studies.test_point_store import problem
@@ -45,10 +45,10 @@ def test_solves_of_a_path(tmp_path: Path) -> None:
 def test_units_of_a_study(tmp_path: Path) -> None:
     def write(k: int) -> None:
         for i in range(LINES):
-            Store(tmp_path / "s.jsonl", "mine").add(Unit({"k": k, "i": i}), [{"long": "x" * 100_000}], 1.0)
+            StudyStore(tmp_path / "s.jsonl", "mine").add(Unit({"k": k, "i": i}), [{"long": "x" * 100_000}], 1.0)
 
     at_once(write)
-    assert len(Store(tmp_path / "s.jsonl", "mine").lines()) == WRITERS * LINES
+    assert len(StudyStore(tmp_path / "s.jsonl", "mine").lines()) == WRITERS * LINES
 
 
 def test_one_of_two_begins_a_store(tmp_path: Path) -> None:
