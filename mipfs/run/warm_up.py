@@ -270,7 +270,9 @@ def _compile(kind: KernelKind, asked: StopRequest) -> None:
             equal_rows(block.values, problem.data.y)  # which runs with few samples leave out
         project(np.ones(problem.data.n_samples), problem.c_i, problem.data.y, problem.bias)  # and those in balance
         meet_long(problem.data.block().values)  # and those of few numbers
-        empty_proof(problem).duals.add(*no_dual(problem))  # as a proof does after the clock
+        duals = empty_proof(problem).duals
+        duals.add(*no_dual(problem))  # as a proof does after the clock
+        duals.get(0)  # and what looks for incumbents
         if kind.enumerated:
             _try_out(kind, asked, problem.replace(M=1))
         if kind.enumerated == 1:
