@@ -169,7 +169,7 @@ def test_the_code_of_a_sum_is_loaded_before_its_copies(tmp_path: Path) -> None:
         "from mipfs.kernels import augmented_lagrangian as al\n"
         "from numba import float64, int64, types\n"
         "vector, places = types.Array(float64, 1, 'C'), types.Array(int64, 1, 'C')\n"
-        "line = types.NamedTuple((places, vector, vector, vector, vector, float64, float64, float64), al.Line)\n"
+        "line = types.NamedTuple((places, vector, vector, vector, vector, float64, float64, float64), al.SearchLine)\n"
         "al.line_search.compile((line, float64))\n"
         "print(sum(al.line_search.stats.cache_hits.values()), sum(al.slope.stats.cache_hits.values()))\n"
     )

@@ -184,7 +184,7 @@ def work(k):
     time.sleep(600)
 try:
     with heard():
-        list(forked.Forked(2)(work, 4, 0))
+        list(forked.ForkedPool(2)(work, 4, 0))
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """

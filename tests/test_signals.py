@@ -142,7 +142,7 @@ def test_an_interrupt_inside_an_exec_does_not_change_the_exit_code(tmp_path: Pat
         "from mipfs.plumbing import signals\n"
         "atexit.register(print, 'at exit')\n"
         "try:\n"
-        "    exec('signals.Strike()(2, None)')\n"
+        "    exec('signals.InterruptHandler()(2, None)')\n"
         "except KeyboardInterrupt:\n"
         "    pass\n"
         f"{'signals.leave(4)' if leaves else ''}\n"

@@ -24,7 +24,7 @@ TAKES = "--json", "--report", "--time-limit", "--memory-limit", "--gap", "--pool
 """Options that are given anew, each with a value."""
 RUNS = "model", "module", "dask"
 """Parameters of a command by which code comes in: a formulation, modules, a scheduler whose answers are pickles."""
-WRITES = "json", "report", "write", "checkpoint"
+WRITES = "json", "report", "write", "checkpoint", "then_json"
 """Parameters of a command that name what it writes."""
 
 
@@ -104,7 +104,7 @@ def _check_named(file: str, arguments: Sequence[str], folder: str, given: Collec
     own = os.path.dirname(os.path.realpath(file))
     found = []
     for name in (*RUNS, *WRITES):
-        option = "MODEL" if name == "model" else f"--{name}"
+        option = "MODEL" if name == "model" else f"--{name.replace('_', '-')}"
         for value in [] if option in given else _values(said.get(name)):
             if name in RUNS and (name != "model" or value.endswith(".py")):
                 found.append(f"{option} {value} (which would run)")

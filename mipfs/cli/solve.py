@@ -227,8 +227,8 @@ def solve(
     own_file = model if model.endswith(".py") else None
     inputs = (data_file, subject_to, weight_rows, validation, own_file, warm, held_out, *files_of(module))
     pool_gap = _check_then(then, then_json, held_out, pool_gap, pool_size)
-    check_target(then_json, *inputs, json, report, pair=True, option="--then-json")
     _check_outputs(inputs, json, report, write or (), checkpoint, resume)
+    check_target(then_json, *inputs, json, report, pair=True, option="--then-json")
     enter(module or ())
     declaration = formulation.load(model)
     more = types, words, missing, checks, folds_by

@@ -22,25 +22,35 @@ from mipfs.data.rules import KNOWN_RULES, RULES
 from mipfs.data.table_reading import StatedWords
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.declared import check_arguments
-from mipfs.readers.advice import advise_scale
 from mipfs.readers.beside import check_count, read_names
 from mipfs.readers.columns import BAG, LABEL, Label, without_ids
 from mipfs.readers.csv_file import read_csv
 from mipfs.readers.files import Width, format_of
 from mipfs.readers.frames import FRAME, from_frame
 from mipfs.readers.labels import EveryClass, KnownLabels, apply_known, apply_labels, map_labels, sign_labels
-from mipfs.readers.npz import read_npz
-from mipfs.readers.parquet import read_parquet
 from mipfs.readers.raw import PLAIN, RecipeInUse, again
 from mipfs.readers.select_rows import read_select
 from mipfs.readers.sidecar import DataDescription
-from mipfs.readers.svmlight import read_svmlight
 from mipfs.readers.table import Table
 from mipfs.readers.together import column_alone, quietly, split_of
 
 __all__ = ["read", "read_as", "read_classes", "read_new"]
 
-READERS: dict[str, Callable[..., Table]] = {"csv": read_csv, "parquet": read_parquet, "npz": read_npz}
+
+# Who checks a file of one format needs no other's reader.
+def _read_npz(*given: Any) -> Table:
+    from mipfs.readers.npz import read_npz
+
+    return read_npz(*given)
+
+
+def _read_parquet(*given: Any) -> Table:
+    from mipfs.readers.parquet import read_parquet
+
+    return read_parquet(*given)
+
+
+READERS: dict[str, Callable[..., Table]] = {"csv": read_csv, "parquet": _read_parquet, "npz": _read_npz}
 """What reads a file whose labels stand in a column: path, label, and whether it must have labels. By `format_of`."""
 PREPARED = "csv", "parquet"
 """Formats of raw tables, whose readers are also told what is done to these."""
@@ -249,13 +259,19 @@ def _read(
     if folds_by is not None:
         instance = replace(instance, split=split_of(instance, other, folds_by))
     if scale is None and sidecar.scale is None and instance.block().is_stored:
-        advise_scale(instance.block().values, names, path)
+        _advise_scale(instance, names, path)
     is_looked, said = looks
     if is_looked and (sidecar.checks if said is None else said) is not False:
         from mipfs.data.suspects import warn_of_suspects  # what verifies looks for none
 
         warn_of_suspects([instance], str(path), stacklevel=5)  # through `read` and what declares it
     return instance
+
+
+def _advise_scale(instance: Instance, names: Sequence[str], path: Any) -> None:
+    from mipfs.readers.advice import advise_scale
+
+    advise_scale(instance.block().values, names, path)
 
 
 def _source(path: Any, label: Any) -> tuple[Any, Any, str | None]:
@@ -496,6 +512,8 @@ def _load(
         default = sidecar.label or ("y" if kind == "npz" else LABEL)
         column = default if remembered is None else (remembered, default)
     if kind == "svmlight":
+        from mipfs.readers.svmlight import read_svmlight
+
         if label is not None:
             raise UsageError(f"label = {label!r}: the labels of an svmlight file stand first on each line")
         if given is not None and n_features is not None and len(given) != n_features:

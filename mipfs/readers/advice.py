@@ -39,7 +39,7 @@ def advise_scale(X: Any, names: Sequence[str], path: Path) -> None:
         f"({names[ids[high]]!r}), and nothing is scaled; --scale standard (scale='standard' in Python) makes them "
         "comparable, and proofs mostly shorter; --scale none says that this is meant",
         DataWarning,
-        stacklevel=3,
+        stacklevel=6,  # through `read` and what declares it
     )
 
 

@@ -274,7 +274,7 @@ def test_every_parameter_of_a_command_that_goes_on_is_known_to_run_nothing_or_is
         "validation", "pool_gap", "pool_size", "preselect", "checkpoint_every", "resume", "certificate_limit",
         "no_certificate", "shared_support", "calibrate", "folds", "one_se", "cold", "jobs", "scale", "label",
         "positive", "drop", "use", "impute", "types", "words", "missing", "checks", "quiet",
-        "seed", "total_limit", "warm",
+        "seed", "total_limit", "warm", "then", "held_out", "folds_by", "by", "between",
     }  # fmt: skip
     for function in (solve.solve, path.path):
         assert set(inspect.signature(function).parameters) <= {*harmless, *resume.RUNS, *resume.WRITES}

@@ -203,9 +203,9 @@ def killed(source: Path, store: Path, after: float) -> tuple[int, float]:
     """Convert in another process, and kill that; its return code, and for how many seconds it has converted."""
     code = (
         "import sys; from mipfs.readers import svmlight; from mipfs.convert import transpose as room\n"
-        "from mipfs.convert.spill import Buffer\n"
+        "from mipfs.convert.spill import EntryBuffer\n"
         "svmlight.PIECE = 3000; room.MB = 1\n"
-        "Buffer.capacity = property(lambda _: 400, lambda _, value: None)\n"
+        "EntryBuffer.capacity = property(lambda _: 400, lambda _, value: None)\n"
         "print('begun', flush=True); room.convert(sys.argv[1], sys.argv[2], block=4000)"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(source), str(store)], stdout=subprocess.PIPE)

@@ -333,7 +333,7 @@ def plain_value(value: Any, size: Any, count: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("module", "name", "mutant"),
-    [(conic, "added", plain_sum), (milp_master, "added", plain_sum), (bound, "rounded_down", plain_value)],
+    [(conic, "add_down", plain_sum), (milp_master, "add_down", plain_sum), (bound, "rounded_down", plain_value)],
 )
 def test_a_use_without_its_slack_is_caught(
     module: Any, name: str, mutant: Any, monkeypatch: pytest.MonkeyPatch

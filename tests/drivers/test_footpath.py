@@ -122,9 +122,11 @@ def test_what_admm_does_not_bring_home_is_newtons(has_rows: bool, monkeypatch: p
     assert found[0].counters["rescued"] > 0
     assert found[0].objective == pytest.approx(right.objective, rel=2e-4)
     assert mipfs.verify(found[0], problem.data).accepted
-    by = {name: sum(count for one, count in calls if one == name) for name in ("Batch", "Relaxation", "Footpath")}
-    assert by["Relaxation"] > 0
-    assert by["Footpath"] <= (by["Relaxation"] if has_rows else 0)
+    by = {
+        name: sum(count for one, count in calls if one == name) for name in ("Batch", "BooleanRelaxation", "Footpath")
+    }
+    assert by["BooleanRelaxation"] > 0
+    assert by["Footpath"] <= (by["BooleanRelaxation"] if has_rows else 0)
 
 
 def test_the_log_says_who_relaxes(caplog: pytest.LogCaptureFixture) -> None:

@@ -129,8 +129,8 @@ def test_a_model_goes_on_by_itself_and_its_parameters_are_its_own(data: Instance
     warm, cold = mipfs.solve(model), mipfs.solve(model, warm=False)
     assert edits.differs(warm, cold) == ""
     assert pyo.value(model.objective) == pytest.approx(cold.objective, rel=1e-4)
-    assert last.kept(model) is warm
-    assert last.kept(model.clone()) is None
+    assert last.last_result(model) is warm
+    assert last.last_result(model.clone()) is None
     model.del_component(model.C)
     model.C = pyo.Param(initialize=3.0, mutable=True)
     with pytest.raises(RowError, match="C is not the parameter"):

@@ -195,7 +195,7 @@ def test_units_share_the_threads_that_there_are(monkeypatch: pytest.MonkeyPatch,
 
     def explored(relaxation: RowsRelaxation, unit: Any) -> Any:
         assert isinstance(hands[0], executor.Threads)
-        out = sum(not one.done() for one in hands[0]._out)
+        out = hands[0]._n_out
         seen.append((blocks._threads.get()(), out))
         return before(relaxation, unit)
 
