@@ -240,7 +240,7 @@ def read_table(path: Path) -> Table:
         No such file, a row of another length, a name twice, or no rows.
     """
     try:
-        text = path.read_text("utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"no table to read: {error}", "give a CSV file", path=path) from None
     try:
