@@ -94,7 +94,7 @@ class NumberedIndex(Mapping[str, int]):
 class DefaultedValues(Mapping[str, float]):
     """A value for each of some names: 0 where none was given.
 
-    >>> costs = Defaulted(NumberedIndex(Numbered(2)), {"x2": 3.0})
+    >>> costs = DefaultedValues(NumberedIndex(Numbered(2)), {"x2": 3.0})
     >>> dict(costs)
     {'x1': 0.0, 'x2': 3.0}
     """

@@ -186,7 +186,7 @@ class Indicators:
             It holds something else.
         """
         try:
-            found = json.loads(path.read_text("utf-8"))
+            found = json.loads(path.read_text(encoding="utf-8"))
             if found["kind"] != KIND or found["schema"] != SCHEMA:
                 raise ValueError
             return cls(str(found["label"]), tuple(_cut_read(one) for one in found["columns"]))
