@@ -56,11 +56,13 @@ class PacedSearch:
         """The searches that go on at once: one where selections are looked at in the order in which they are found.
 
         That is so where a list of them is asked for, or a stop once they get no better. Rows have one solver for all.
+        Two are enough for a small tree: what each finds out for itself, the others find out as well.
         """
         tree = self._tree
         run, supports = tree.run, tree.supports
         numbers = run.settings.swaps.recent * run.problem.atoms.count
-        most = min(self.settings.strands, max(1, run.settings.swaps.most_numbers // numbers))
+        most = min(self.settings.strands, max(2, tree.n_nodes // self.settings.nodes_per_strand))
+        most = min(most, max(1, run.settings.swaps.most_numbers // numbers))
         is_one = run.wants_all or supports.validator is not None or not run.problem.selection.is_plain
         is_apart = most > 1 and not is_one and run.options.nodes == "newton"
         return [SearchStrand(supports, is_apart) for _ in range(most if is_apart else 1)]
