@@ -194,10 +194,10 @@ class SearchSettings(Declared):
     beside: Excess = 0.06
     """The share of the work of the batch before that they may take there, where these are more SVMs."""
     strands: Count = 8
-    """Searches that go on at once beside a batch, at most, which share these SVMs and the roundings: what one does waits
+    """Searches that go on at once beside a batch at most, which share these SVMs and the roundings: what one does waits
     for no other. There are as many whatever the threads are."""
     nodes_per_strand: Count = 2000
-    """Nodes of the tree to each of them; there are two until then: a small tree would pay for what several find alike."""
+    """Nodes of the tree to each of them, of which two are there at first: a small tree pays for what several find."""
     brief: Excess = 2.0
     """Units of work that they may take there until the first climb has ended."""
     fruitless: Excess = 4.0
