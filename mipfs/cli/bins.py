@@ -41,12 +41,14 @@ def bins(
 ) -> int:
     """Cut the columns of a table into thresholds, special codes and missing cells, each a column of 0 and 1.
 
-    Beside OUT.csv stand OUT.toml, which names the labels, and OUT.bins.json, by which new tables are cut (--like).
+    Beside OUT.csv stand OUT.toml, which names the labels, and OUT.bins.json, by which new tables are cut (--like). The
+    label is that of TABLE.toml where no other is given; its costs and rows are about its own columns, and stay there.
     """
     from mipfs.cli.output import check_target
     from mipfs.cli.text import say
     from mipfs.lab.scorecard.indicators import Indicators, csv_text, read_table
     from mipfs.plumbing import output_file
+    from mipfs.readers.sidecar import DataDescription
 
     place = Path(output)
     if place.suffix != ".csv":
@@ -62,14 +64,25 @@ def bins(
         output_file.save([(place, csv_text(Indicators.load(Path(like)).rows(cells)).encode())])
         written = [place]
     else:
-        found = Indicators.of(cells, label or "label", thresholds, codes(special or ()))
-        texts = [csv_text(found.rows(cells)), f"{found.to_json()}\n", f"[data]\nlabel = {json.dumps(found.label)}\n"]
+        stated = DataDescription.beside(Path(table))
+        found = Indicators.of(cells, label or stated.label or "label", thresholds, codes(special or ()))
+        texts = [csv_text(found.rows(cells)), f"{found.to_json()}\n", described(found.label, label, stated.positive)]
         texts += [found.lp(features, each)] if features is not None or each is not None else []
         written = [place, *beside][: len(texts)]
         output_file.save([(one, text.encode()) for one, text in zip(written, texts, strict=True)])
     if not quiet:
         say(f"written to {', '.join(map(str, written))}")
+        if like is None and features is not None and each is not None:
+            say(f"next: mipfs solve fsp-m {place} --subject-to {beside[-1]} --M {features * each}")
     return 0
+
+
+def described(label: str, asked: str | None, positive: str | float | None) -> str:
+    """The .toml of the table: its label, and which of the labels is +1 where the raw table's own .toml says so."""
+    lines = ["[data]", f"label = {json.dumps(label)}"]
+    if asked is None and positive is not None:
+        lines.append(f"positive = {json.dumps(positive)}")
+    return "\n".join([*lines, ""])
 
 
 def codes(given: list[str] | tuple[str, ...]) -> dict[str, tuple[float, ...]]:

@@ -63,7 +63,7 @@ def finish(
         show_blocks([] if beside is None else beside.blocks())
         if target is not None:
             certificate = "" if result.certificate is None else f", its certificate to {result.certificate['file']}"
-            say(f"\nwritten to {target}{certificate}{_in_place(stood)}")
+            _say_written(f"{target}{certificate}", stood)
         tell_page(report, after=target is not None)
     return 0
 
@@ -114,16 +114,18 @@ def finish_study(
     return 0
 
 
-def _in_place(stood: bool) -> str:
-    """What is said of a file that stood where one is written."""
-    return "\nwhat stood there is replaced" if stood else ""
+def _say_written(what: str, stood: bool) -> None:
+    """Say what was written, and whether a file stood there."""
+    say(f"\nwritten to {what}")
+    if stood:
+        say("what stood there is replaced")
 
 
 def _tell_written(study: Any, target: str, stood: bool) -> None:
     """Say where a study and the certificates of its points are, and how the point that folds chose is used."""
     file = getattr(study, "file", None)
     beside = "" if file is None else f", the certificates of its points to {sidecar_of(Path(file)).name}"
-    say(f"\nwritten to {target}{beside}{_in_place(stood)}")
+    _say_written(f"{target}{beside}", stood)
     if file is not None:
         from mipfs.lab.studies.point_files import use_of
 

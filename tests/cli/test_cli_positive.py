@@ -104,7 +104,7 @@ def test_a_name_with_a_comma_and_a_file_that_is_replaced(cli: Cli, tmp_path: Pat
         assert done.code == 0, done.err
         bounds = json.loads(saved.read_text(encoding="utf-8"))["params"]["weight_bounds"]
         assert bounds["a, b"] == [0.0, None]
-    assert "what stood there is replaced" in done.out
+    assert "\nwhat stood there is replaced\n" in done.out
     done = cli(*solve, "--nonnegative", "a, b,c")
     assert done.code == 2
     assert "double quotes" in done.err

@@ -421,7 +421,7 @@ def _reading(card: Scorecard) -> list[str]:
     if known:
         said.append("; ".join(known))
     if cut:
-        said.append("of a table that `mipfs bins` cut: a missing cell or a special code counts in its own line alone")
+        said.append("of a table that mipfs bins cut: a missing cell or a special code counts in its own line alone")
     if needed:
         which = " or ".join([", ".join(needed[:-1]), needed[-1]] if len(needed) > 1 else needed)
         said.append(f"a missing value of {which} has no points: the card needs it")

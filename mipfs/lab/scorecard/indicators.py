@@ -39,7 +39,7 @@ Table = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
-class Cut:
+class ColumnCuts:
     """How a column is cut; one without thresholds, codes and missing cells is of words, and stays as it is.
 
     Attributes
@@ -94,11 +94,11 @@ class Indicators:
     Attributes
     ----------
     label : str, the column that stays as it is
-    cuts : tuple of Cut, of the other columns in their order
+    cuts : tuple of ColumnCuts, of the other columns in their order
     """
 
     label: str
-    cuts: tuple[Cut, ...]
+    cuts: tuple[ColumnCuts, ...]
 
     @classmethod
     def of(cls, table: Table, label: str, count: int, special: Mapping[str, tuple[float, ...]]) -> Indicators:
@@ -194,18 +194,18 @@ class Indicators:
             raise DataError("no cuts of a table", "give what `mipfs bins` wrote beside its table", path=path) from None
 
 
-def _cut_read(one: Mapping[str, Any]) -> Cut:
+def _cut_read(one: Mapping[str, Any]) -> ColumnCuts:
     """A cut of its JSON."""
     steps, codes, seen = (tuple(map(float, one[name])) for name in ("thresholds", "codes", "seen"))
-    return Cut(str(one["name"]), steps, codes, seen, bool(one["missing"]), bool(one["is_words"]))
+    return ColumnCuts(str(one["name"]), steps, codes, seen, bool(one["missing"]), bool(one["is_words"]))
 
 
-def _cut(name: str, cells: Sequence[str], count: int, codes: tuple[float, ...]) -> Cut:
+def _cut(name: str, cells: Sequence[str], count: int, codes: tuple[float, ...]) -> ColumnCuts:
     """How a column of training is cut."""
     there = [number(cell) for cell in cells if not is_missing(cell)]
     missing = len(there) < len(cells)
     if any(value is None for value in there):
-        return Cut(name, missing=missing, is_words=True)
+        return ColumnCuts(name, missing=missing, is_words=True)
     values = [value for value in there if value is not None]
     ordinary = snap_values(np.array([value for value in values if value not in codes]))
     ends = np.unique(ordinary)
@@ -214,7 +214,7 @@ def _cut(name: str, cells: Sequence[str], count: int, codes: tuple[float, ...]) 
         found = [float(ends[1])]
     elif ends.size > 2:
         found = thresholds(ordinary, ends, count + 1)
-    return Cut(name, tuple(found), codes, tuple(code for code in codes if code in values), missing)
+    return ColumnCuts(name, tuple(found), codes, tuple(code for code in codes if code in values), missing)
 
 
 def is_missing(cell: str) -> bool:

@@ -5,9 +5,9 @@ A method is a line in `SOLVED`, in `WHOLE`, in `mipfs.lab.baselines.BASELINES` o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from mipfs.lab.baselines.l1_bundle import L1Bundle
 from mipfs.lab.baselines.linear import Linear, check_size, check_weight, linear
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.baselines.structural_svm import of_columns
+from mipfs.lab.studies.bench_method import BenchMethod, MethodFit, MethodSetting
 from mipfs.losses import get_loss
 from mipfs.measures import MEASURES
 from mipfs.plumbing.alarm import TimeUp
@@ -25,82 +26,6 @@ from mipfs.plumbing.registry import suggest_name
 
 if TYPE_CHECKING:
     from mipfs.result.result import Result
-
-
-class MethodSetting(Protocol):
-    """What a method is told beside data, M and C (`mipfs.lab.studies.bench_setting.Setting`)."""
-
-    @property
-    def bias(self) -> bool:
-        """Whether there is an intercept."""
-
-    @property
-    def time_limit(self) -> float | None:
-        """Seconds of a fit."""
-
-    @property
-    def seed(self) -> int:
-        """Of what is drawn."""
-
-    @property
-    def measure(self) -> str:
-        """What is measured, `ACCURACY` or one of `mipfs.measures`."""
-
-    @property
-    def beta(self) -> float | None:
-        """Of the F-measure."""
-
-    @property
-    def k(self) -> int | None:
-        """Of precision and recall at k."""
-
-    @property
-    def ideal(self) -> tuple[str, ...]:
-        """The features that an ideal method chooses."""
-
-
-@dataclass(frozen=True)
-class MethodFit:
-    """A classifier on the features that a method chose.
-
-    Attributes
-    ----------
-    linear : Linear
-    status : str, of a driver: OPTIMAL, FEASIBLE or RELAXED; otherwise empty
-    gap : float or None, of a driver
-    stopped : str, the limit that stopped a driver, empty where none did
-    """
-
-    linear: Linear
-    status: str = ""
-    gap: float | None = None
-    stopped: str = ""
-
-
-@dataclass(frozen=True)
-class BenchMethod:
-    """A way to choose features and to fit a classifier on them.
-
-    Attributes
-    ----------
-    name, what, source : str
-    fit : takes (data, M, C, setting) and returns a `MethodFit`
-    uses_c : bool
-        False: the same features whatever C, and the SVM of `mipfs.lab.baselines.rfe.plain_svm` on them.
-    selects : bool
-        False: a reference, which takes all features whatever M.
-    has_limit : bool, whether it keeps the setting's time limit by itself
-    is_joint : bool, whether it fits for a measure of all samples at once, which knows no class weights
-    """
-
-    name: str
-    what: str
-    source: str
-    fit: Callable[[Instance, int, float, MethodSetting], MethodFit]
-    uses_c: bool = True
-    selects: bool = True
-    has_limit: bool = False
-    is_joint: bool = False
 
 
 @dataclass(frozen=True)

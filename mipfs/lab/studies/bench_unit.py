@@ -19,7 +19,8 @@ from mipfs.data.instance import Instance
 from mipfs.errors import DataError, MipfsError, UsageError
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.rfe import plain_svm
-from mipfs.lab.studies.bench_methods import BenchMethod, MethodFit, get_method
+from mipfs.lab.studies.bench_method import BenchMethod, MethodFit
+from mipfs.lab.studies.bench_methods import get_method
 from mipfs.lab.studies.bench_setting import FitUnit, Setting
 from mipfs.lab.studies.folds import Fold, fold
 from mipfs.plumbing.alarm import TimeUp, alarm

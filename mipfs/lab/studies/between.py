@@ -152,8 +152,8 @@ def between_table(path: SolutionPath) -> Table | None:
 
 
 def between_chart(path: SolutionPath) -> LineChart | None:
-    """Objective and bound at the points and between them, along C; None of a path over M too, or without values."""
-    if path.axes != ("C",) or not path.between:
+    """Objective and bound at the points and between them, along C; None of several M, or without values."""
+    if not path.between or len(_lines(path)) != 1:
         return None
     known = [(float(p.place["C"]), p.objective, p.bound) for p in path.points if p.result.has_classifier]
     known += [(float(one.place["C"]), one.objective, one.bound) for one in path.between]

@@ -101,7 +101,7 @@ def _size(rung: Rung) -> str:
 def path_charts(path: SolutionPath) -> list[LineChart]:
     """Objective and bound along the path, the gap of every point and, with folds, the validation error.
 
-    Of a path over C and M one chart for every C, along M.
+    Of a path over C and M one chart for every C, along M; of one value of M one chart, along C.
     """
     return [*value_charts(path), *error_charts(path)]
 
@@ -120,14 +120,21 @@ def error_charts(path: SolutionPath) -> list[LineChart]:
     return [_errors(path, group) for group in groups]
 
 
+def _moved_axes(path: SolutionPath) -> tuple[str, ...]:
+    """The axes along which there is more than one value; the inner one of a path of one point."""
+    moved = tuple(axis for axis in path.axes if len({point.place[axis] for point in path.points}) > 1)
+    return moved or tuple(path.axes[-1:])
+
+
 def _legs(path: SolutionPath) -> list[tuple[list[PathPoint], str]]:
     """The points along the inner axis, for every value of the outer one, and what says which."""
     if not path.points:
         return []
-    axis = path.axes[-1]
-    if len(path.axes) == 1:
+    axes = _moved_axes(path)
+    axis = axes[-1]
+    if len(axes) == 1:
         return [(sorted(path.points, key=lambda point: point.place[axis]), "")]
-    outer = path.axes[0]
+    outer = axes[0]
     values = dict.fromkeys(point.place[outer] for point in path.points)
     return [
         (
@@ -139,7 +146,7 @@ def _legs(path: SolutionPath) -> list[tuple[list[PathPoint], str]]:
 
 
 def _blank(path: SolutionPath, x: Sequence[float]) -> LineChart:
-    axis = path.axes[-1]
+    axis = _moved_axes(path)[-1]
     is_log = axis in ("C", "lambda") and min(x) > 0 and max(x) >= 8 * min(x)
     what = "rows added" if axis == "rows" else axis if path.row is None else path.row.name
     return LineChart("", x=x, curves=(), x_label=what, before=f"{what} = ", is_log=is_log)
@@ -148,7 +155,7 @@ def _blank(path: SolutionPath, x: Sequence[float]) -> LineChart:
 def _along(path: SolutionPath, ordered: Sequence[PathPoint], leg: str) -> list[LineChart]:
     """The charts over one axis: values and gaps; `leg` says which of a longer path it is."""
     of = f", {leg}" if leg else ""
-    blank = _blank(path, [float(point.place[path.axes[-1]]) for point in ordered])
+    blank = _blank(path, [float(point.place[_moved_axes(path)[-1]]) for point in ordered])
     found = [_values(path, ordered, blank, of)]
     is_open = any(p.gap > p.gap_asked and p.status is not Status.INFEASIBLE for p in ordered)
     if any(math.isfinite(point.gap) for point in ordered) and (is_open or not of):  # of many legs those with a gap
@@ -192,7 +199,7 @@ def _gaps(points: Sequence[PathPoint], blank: LineChart, of: str) -> LineChart:
 
 def _errors(path: SolutionPath, legs: Sequence[tuple[Sequence[PathPoint], str]]) -> LineChart:
     """The validation error of the folds."""
-    axis = path.axes[-1]
+    axis = _moved_axes(path)[-1]
     x = sorted({float(point.place[axis]) for points, _ in legs for point in points})
     blank = _blank(path, x)
     curves, rows = [], []

@@ -18,7 +18,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab.baselines.linear import check_size, check_weight, liblinear_matrix
 from mipfs.lab.baselines.rfe import plain_svm
-from mipfs.lab.studies.bench_methods import BenchMethod, MethodFit, MethodSetting
+from mipfs.lab.studies.bench_method import BenchMethod, MethodFit, MethodSetting
 from mipfs.plumbing.arrays import Integers
 from mipfs.plumbing.registry import suggest_name
 
