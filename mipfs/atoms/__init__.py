@@ -71,7 +71,7 @@ def split_squares(columns: AtomColumns, ids: Integers, w: Array, part: Array) ->
 
     Parameters
     ----------
-    columns : Columns of some atoms
+    columns : AtomColumns of some atoms
     ids, w : (k,) columns, all different, and their weights
     part : σ of these atoms
     """
@@ -88,7 +88,7 @@ def shares(columns: AtomColumns, ids: Integers, part: Array) -> Array:
 
     Parameters
     ----------
-    columns : Columns of some atoms
+    columns : AtomColumns of some atoms
     ids : (k,) columns, all different
     part : σ of these atoms
     """

@@ -70,7 +70,7 @@ class Scores:
 
     Parameters
     ----------
-    part : Part
+    part : ColumnPart
     scale : (w,) λ
     divisor : (w,) what stored values are divided by, or None
     center : (w,) what is taken off, or None: then a column of a sparse part is read only where it can be among the best

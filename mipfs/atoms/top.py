@@ -22,7 +22,7 @@ class TopFeatures:
     ----------
     features : Features
         Data in memory is one part, data in blocks has its own. Of dense or centred data every column is read.
-    search : Search, optional
+    search : ColumnSearch, optional
         Over the same columns, where others than this process hold them.
     """
 

@@ -48,7 +48,7 @@ class CheckedCandidates:
 
     Attributes
     ----------
-    lines : list of k Line, without points
+    lines : list of k CardLine, without points
     owner : (k,) the candidate of each, 0 … F − 1
     count : int, F
     low, high : (k,) ends of the points

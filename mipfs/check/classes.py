@@ -58,7 +58,7 @@ def check_summary(document: Document) -> None:
 
     Raises
     ------
-    Rejected
+    CertificateError
     """
     _check_form(document)
     _check_labels(document)

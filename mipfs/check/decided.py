@@ -149,7 +149,7 @@ class PossibleAtoms:
     ----------
     statement : Statement
     duals : Duals
-    tree : Tree
+    tree : CoverTree
     arrays : mapping of the sidecar
     levels : (k,) limits, unit margin
 

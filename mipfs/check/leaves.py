@@ -94,7 +94,7 @@ class CoverTree:
 
     Attributes
     ----------
-    steps : Steps, pairs (j, code), the way through the tree
+    steps : TreeSteps, pairs (j, code), the way through the tree
         j < p: atom j is fixed to code 0 or 1, and released with -2 or -1. j ≥ p: extra variable j − p is at most code/2
         for an even code, at least (code − 1)/2 for an odd one; (RELEASE, 0) takes that back. (LEAF, node) is a leaf.
         (SCREEN, node) screens, (RESTORE, 0) takes that back.

@@ -224,7 +224,7 @@ class LargestOutside:
 
     Parameters
     ----------
-    monomials : Monomials
+    monomials : StatedMonomials
     v : (n,), total : Σ v
     rho : float, what need not be told apart
     """

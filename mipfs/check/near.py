@@ -60,7 +60,7 @@ class NearOptimal:
     ----------
     statement : Statement
     stated : the entry of the JSON
-    incumbent : Classifier
+    incumbent : StatedClassifier
 
     Attributes
     ----------

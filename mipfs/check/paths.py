@@ -65,7 +65,7 @@ def check_stated(document: Document) -> None:
 
     Raises
     ------
-    Rejected
+    CertificateError
     """
     StatedPath(document).check()
 

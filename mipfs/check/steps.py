@@ -66,7 +66,7 @@ class TreePieces:
 
     Parameters
     ----------
-    steps : Steps
+    steps : TreeSteps
     p : int, atoms
     size : int, leaves and screened nodes of a piece, about; `CHAINED` of a chain count as one
 

@@ -131,7 +131,7 @@ def check(
     reading : subclasses of Statement and Duals, for a loss that is none of `Statement.LOSSES`
     given : mapping {"rows", "extra"}, optional
         The rows that must hold beside those of the data, and no others, as the JSON of a result has them.
-    workers : Workers, optional
+    workers : LeafWorkers, optional
         Who does pieces of the tree, and who hears how many leaves are done.
     """
     begin = time.perf_counter()

@@ -28,7 +28,7 @@ def judge(document: Document, incumbent: StatedClassifier, bound: float) -> dict
     Parameters
     ----------
     document : mapping, the JSON
-    incumbent : Classifier, with the objective that its weights have, inf where there is none
+    incumbent : StatedClassifier, with the objective that its weights have, inf where there is none
     bound : float, the certified one; inf where no selection is allowed
     """
     status = document["status"]

@@ -56,7 +56,7 @@ def bound_without(
     ----------
     document, arrays, data, reading : as those of `check`, with which they were accepted
     level : float, the bound that the leaves prove with the bounds on the weights
-    scaled : OnScale, of the data, where it was put on another scale
+    scaled : ScaledData, of the data, where it was put on another scale
     """
     params = {name: value for name, value in document["params"].items() if name != "weight_bounds"}
     statement = reading[0]({**document, "params": params}, data)

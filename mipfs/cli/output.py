@@ -91,7 +91,7 @@ def finish_study(
     ----------
     study : SolutionPath or Comparison
     blocks : callable, what is shown
-    targets : Targets
+    targets : OutputTargets
     conflict : names of rows that contradict each other where no selection satisfies them; else None
     nothing : whether there is neither a classifier nor a relaxation
     """

@@ -71,12 +71,12 @@ def solve_classes(
 
     Parameters
     ----------
-    asked : Asked
+    asked : ClassRequest
     error : what `mipfs.read` said, which stands where an option is given that two classes need
     reading : keyword arguments of `mipfs.read`
     options : all options of the command, of which `FOR_TWO` are refused
     shared : whether there is one selection for all
-    output : Output
+    output : ClassesOutput
     """
     from mipfs import readers
     from mipfs.cli.errors import STOPPED_EARLY, complain

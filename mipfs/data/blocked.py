@@ -169,7 +169,7 @@ class Rescaled(ColumnPart):
 
     Parameters
     ----------
-    part : Part, dense
+    part : ColumnPart, dense
     kind : {"standard", "unit"}
     weights : (n,) ndarray or None, as of `matrix.scale_columns`
     """
@@ -200,7 +200,7 @@ class Blocked(matrix.ByColumns, matrix.StoredMatrix):
     Parameters
     ----------
     n : rows
-    parts : Parts, one after the other, all sparse or all dense
+    parts : SparseSplit, one after the other, all sparse or all dense
     nnz : stored numbers
     sha256 : `mipfs.data.matrix.digest` of the values as they are stored
     scaling : {"none", "standard", "unit"}

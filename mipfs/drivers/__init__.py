@@ -108,7 +108,7 @@ def solve(
         Where to keep the state of the run, at its end and every `checkpoint_every` seconds (30); True: only as
         ``result.state``. Drivers branch, gbd and kelley, for losses that are a sum over the samples, and
         two_layer.
-    resume : State or path-like, optional
+    resume : RunState or path-like, optional
         Go on with that run, of the same problem and driver. Its iterations count; its seconds too, but for limits.
     warm : Result, path of its JSON, or bool, optional
         Begin from the result of a problem on the same data that was edited since: rows, costs, bounds on weights, M,

@@ -35,7 +35,7 @@ class UnitCutter:
 
     Parameters
     ----------
-    tree : Tree
+    tree : SearchTree
     """
 
     def __init__(self, tree: SearchTree) -> None:

@@ -273,7 +273,7 @@ class BranchAndBound:
     Attributes
     ----------
     run, supports, tree : Run, Supports, Tree
-    earlier : Earlier, optional, the tree that this one began anew after
+    earlier : EarlierTree, optional, the tree that this one began anew after
     units : handed out where a state stood
     """
 

@@ -33,7 +33,7 @@ class PendingUnit:
 
     Attributes
     ----------
-    unit : Unit
+    unit : NodeUnit
     executor, handle : who explores it, and what it calls it
     found : what was found; None while nothing is here, or where the run had to stop before
     is_out : whether it is awaited
@@ -140,7 +140,7 @@ class Exploration:
 
     Parameters
     ----------
-    tree : Tree, planted: what is in play does not change any more
+    tree : SearchTree, planted: what is in play does not change any more
     executor : Executor, optional, who explores in place of these threads
     """
 

@@ -45,8 +45,8 @@ class Root:
 
     Attributes
     ----------
-    solved : Solved, the relaxation over all atoms
-    prices : Prices of the rows that it earns its bound with
+    solved : SolvedRelaxation, the relaxation over all atoms
+    prices : RowPrices of the rows that it earns its bound with
     least : (count,) a bound on every selection that has the atom
     """
 

@@ -145,7 +145,7 @@ class LoopState:
     Attributes
     ----------
     method : Restricted
-    pool : Pool
+    pool : SelectionPool
     alpha : (n,) the dual vector that the next selection is for
     last, best : the last solution, and that of the least upper bound with its pool
     sharpness : float, share of the tolerance that the next restricted problem is solved to
@@ -462,8 +462,8 @@ def relaxed_of(
     Parameters
     ----------
     run : Run
-    pool : Pool, whose mixture the solution is
-    found : Solution, that of the least upper bound
+    pool : SelectionPool, whose mixture the solution is
+    found : RestrictedSolution, that of the least upper bound
     by_rows : bool, whether the selections of the pool meet the rows with 0 ≤ σ ≤ 1 only
     """
     members = None

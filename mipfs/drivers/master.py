@@ -50,7 +50,7 @@ class Master:
     scale : float > 0
         Size of the objective; the LP is solved in units of it.
     inner : (p,) a point of the polytope of S to stabilise the first cuts
-    record : Record, optional, keeps what the closed nodes rest on
+    record : EvidenceTree, optional, keeps what the closed nodes rest on
     start : a bound on all of S, and what it rests on, optional
     settings : MasterSettings
 

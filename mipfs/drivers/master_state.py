@@ -53,7 +53,7 @@ def save_master(master: Master, supports: Supports, rounded: int, earlier: Earli
     master : Master with a record
     supports : Supports
     rounded : how often the relaxed σ was rounded in the tree
-    earlier : Earlier, optional, the tree that it began anew after
+    earlier : EarlierTree, optional, the tree that it began anew after
     """
     record = master.record
     nodes = master.open_nodes()

@@ -34,7 +34,7 @@ class PacedSearch:
 
     Parameters
     ----------
-    tree : Tree
+    tree : SearchTree
     """
 
     def __init__(self, tree: SearchTree) -> None:

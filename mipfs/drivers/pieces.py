@@ -39,7 +39,7 @@ class ProofPieces:
 
     Parameters
     ----------
-    found : sequence of Found, not empty
+    found : sequence of ExploredPieces, not empty
     heads : (B,) OPEN_NODE, the open nodes that they were explored from, in order
     goes_on : (B,) bool, optional, which pieces go on where the one before ends: at the last node that this leaves
 
@@ -76,7 +76,7 @@ class ProofPieces:
         ----------
         proof : Proof
         alive : (k,) the proof's numbers of the features in play
-        numbers : Numbers, where there are rows
+        numbers : MultiplierNumbers, where there are rows
         """
         duals = proof.duals
         assert isinstance(duals, DualStore)

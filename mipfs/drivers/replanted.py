@@ -163,7 +163,7 @@ class Replanting:
 
     Parameters
     ----------
-    tree : Tree, whose run has an incumbent
+    tree : SearchTree, whose run has an incumbent
     old : OldTree, with dual vectors of the new problem
 
     Attributes

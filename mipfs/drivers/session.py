@@ -58,8 +58,8 @@ class Session:
     options : the driver's options
     callback, observers, verbose : see `mipfs.solve`
     keeper : Keeper, optional, keeps states as it goes
-    resume : State, optional, to go on with
-    warm : Warm, optional, what an earlier result leaves to this problem
+    resume : RunState, optional, to go on with
+    warm : RunStart, optional, what an earlier result leaves to this problem
     why_no_state : str, why the driver has no state for this problem; empty where it has
     settings : DriverSettings, optional, the driver's
     own : Evaluation, optional, of a program of a user's own, which is evaluated at the answer too

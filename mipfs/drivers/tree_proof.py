@@ -44,7 +44,7 @@ class OpenNode:
     bound : float, earned by a dual vector and by multipliers of the rows
     place, dual : its place in the proof, and the number of the dual vector
     states : (k,) FREE, INSIDE or OUTSIDE of the alive atoms
-    warm : Warm, where its solve begins
+    warm : WarmStart, where its solve begins
     y : (r,) multipliers of the rows
     age : nodes above it that only stepped the multipliers, since the interior point found some
     why : what is done with it, of `mipfs.kernels.subtree`: it is explored (`OPEN`), solved by the interior point

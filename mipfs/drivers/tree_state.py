@@ -81,8 +81,8 @@ def save_tree(tree: SearchTree, earlier: EarlierTree | None = None, taken: Seque
 
     Parameters
     ----------
-    tree : Tree
-    earlier : Earlier, optional, the tree that it began anew after
+    tree : SearchTree
+    earlier : EarlierTree, optional, the tree that it began anew after
     taken : units that are being explored, whose nodes count as open; of a run at rest, `handed_out` finds them again
     """
     out = taken if tree.run.is_exact else []

@@ -56,7 +56,7 @@ class UnitRequest:
 
     Attributes
     ----------
-    unit : Unit;  end : when it is to be given up, by `time.monotonic`
+    unit : NodeUnit;  end : when it is to be given up, by `time.monotonic`
     found : what came of it, as bytes;  tries : workers that died over it
     is_dropped : nobody waits for it any more;  task : where it is one of Dask
     """

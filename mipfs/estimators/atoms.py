@@ -170,7 +170,7 @@ class FittedAtoms(FittedProblem):
     ----------
     ids, sigma : (k,) positions of the kept atoms, ascending, and their σ > 0
     names : (count,) of all atoms
-    made : Made, or None where `coef` (p,) says all: it is empty otherwise
+    made : AtomFunction, or None where `coef` (p,) says all: it is empty otherwise
     """
 
     ids: Integers

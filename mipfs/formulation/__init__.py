@@ -204,7 +204,7 @@ class LoadedFormulation:
     build : callable ``build(data, **params)``
     problem : callable ``problem(data, **params)``, or None for a user's file
         Makes the Problem alone, which can be of any size.
-    entry : Entry, or None for a user's file
+    entry : FormulationEntry, or None for a user's file
     declare : callable ``declare(problem)``, or None
         Declares the formulation of a Problem, of those in CVXPY.
     """

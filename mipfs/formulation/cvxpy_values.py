@@ -23,7 +23,7 @@ def load(formulation: Formulation, point: ClassifierPoint) -> None:
     Parameters
     ----------
     formulation : Formulation
-    point : Point, on the scale of its data; its extra variables in the order of `cvxpy_rows.compile`
+    point : ClassifierPoint, on the scale of its data; its extra variables in the order of `cvxpy_rows.compile`
     """
     problem = formulation.problem
     built = built_of(formulation)

@@ -20,7 +20,7 @@ def load(model: Any, point: ClassifierPoint) -> None:
     Parameters
     ----------
     model : Pyomo model with an attached problem
-    point : Point, on the scale of its data; its extra variables in the order of `pyomo_rows.compile`
+    point : ClassifierPoint, on the scale of its data; its extra variables in the order of `pyomo_rows.compile`
     """
     for variable, value in values_of(model, point):
         variable.set_value(value, skip_validation=True)

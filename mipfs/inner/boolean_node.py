@@ -124,7 +124,7 @@ class NodeOutcome:
     ----------
     bound : float, earned by the dual vector
     whole, q : (n,) int64 and int, the dual vector α = whole·2^−q
-    warm : Warm, for the children
+    warm : WarmStart, for the children
     sigma : (k,) σ of the relaxation on the alive features
     fixed_in, fixed_out : positions of the alive features that screening fixes
     steps : Newton steps taken

@@ -100,7 +100,7 @@ class WithSides(Terms):
     Parameters
     ----------
     own : Terms, of the samples
-    sides : Sides
+    sides : RowSidesTerms
     """
 
     def __init__(self, own: Terms, sides: RowSidesTerms) -> None:

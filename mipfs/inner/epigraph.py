@@ -30,7 +30,7 @@ class Epigraph:
     Attributes
     ----------
     model : SelectionModel
-    program : highs.Model, the same with the cuts
+    program : highs.HighsModel, the same with the cuts
     eta : int, the column of η; those of σ are the first
     first : int, the row of the first cut
     """

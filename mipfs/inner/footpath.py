@@ -54,7 +54,7 @@ class RowsOutcome(NodeOutcome):
 
     Attributes
     ----------
-    prices : Prices, which with the dual vector earn the bound
+    prices : RowPrices, which with the dual vector earn the bound
     ray : (r,) multipliers that show that the rows leave the node no selection, or None
     """
 

@@ -38,7 +38,7 @@ class Bundle:
 
     Attributes
     ----------
-    dual : Combination, the last dual vector; at first that of w = 0
+    dual : LabellingsDual, the last dual vector; at first that of w = 0
     """
 
     def __init__(self, problem: Problem, settings: LayerSettings) -> None:

@@ -90,13 +90,13 @@ class InteriorPoint(ReducedSystem):
 
     Parameters
     ----------
-    Z : Design of k columns
+    Z : ScaledDesign of k columns
     y : (n,) labels
     loss : Terms, at a dual vector inside its box
     bias : whether the intercept is free
     atom : (k,) the σ of every column; -1 where it is fixed at 1
     penalty : (m,) cost of x
-    polytope : Polytope of x
+    polytope : RowPolytope of x
     regulariser : Regulariser of the k columns
     share : (k,) σ of the columns where it is fixed, by default 1
     settings : InteriorSettings, optional

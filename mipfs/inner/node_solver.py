@@ -97,7 +97,7 @@ class NodeSolver:
 
         Parameters
         ----------
-        unit : Unit
+        unit : NodeUnit
         seconds : float >= 0, optional
         stop : (1,), optional, is set from outside to give up earlier
         """

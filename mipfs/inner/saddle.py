@@ -93,7 +93,7 @@ class Saddle:
         ----------
         B : (m, K), a column for every labelling: those of the last call first
         d : (K,)
-        S : Polytope of the atoms, those of the last call first
+        S : AtomPolytope of the atoms, those of the last call first
         gap : float >= 0; below `LEAST_GAP` it is that
         """
         d = np.append(0.0, d)

@@ -62,8 +62,8 @@ class NodeUnit:
     limits : (B,) LIMITS of each
     prices : (B, rows) multipliers that earned their bounds
     is_enumerated : whether all their selections are looked at, in place of their relaxations
-    turn : Turn, optional, of the one node with two free places that is enumerated
-    told : Told, the same to all units of a batch
+    turn : ColumnOrder, optional, of the one node with two free places that is enumerated
+    told : ExplorationRules, the same to all units of a batch
     """
 
     nodes: OpenNodes

@@ -351,11 +351,11 @@ def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no
 
     Parameters
     ----------
-    given : Rows
+    given : SvmRows
     u : (d,) in and out
     alpha : (n,) in and out, in the box
     state : (3,) in and out: ρ, 1.0 when converged, Newton steps so far
-    pace : Pace
+    pace : LagrangianPace
     work : (7, n + d) scratch
     """
     own = iterate_of(given, u, alpha, state, work)

@@ -79,7 +79,8 @@ def explore(steps, handed):  # type: ignore[no-untyped-def]
     Parameters
     ----------
     steps : BatchSteps
-    handed : samples, grid, SigmaRows, limits, Given, pieces, Own; the others as in `mipfs.kernels.structures`
+    handed : samples, grid, SigmaRows, limits, BatchProblem, pieces, ExplorationState
+        The others as in `mipfs.kernels.structures`.
     """
     samples, grid, rows, limits, given, pieces, own = lend(handed)
     lanes = own.lanes

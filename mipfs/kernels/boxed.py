@@ -94,7 +94,7 @@ class BoxedPoint(NamedTuple):
 def minimise_boxed(given, u, alpha, multipliers, state, pace):  # type: ignore[no-untyped-def]
     """Minimise; u (d,), α (n,) and λ (r,) are in and out, and state (3,): ρ, 1.0 when converged, Newton's steps so far.
 
-    given : Boxed;  pace : Pace
+    given : BoxedProgram;  pace : BoxedPace
     """
     n, d = given.A.shape
     own = BoxedPoint(

@@ -64,7 +64,7 @@ class Solvers(NamedTuple):
 class CompletionProblem(NamedTuple):
     """What every call is about.
 
-    solvers, columns : Solvers, Candidates;  samples, grid : as in `mipfs.kernels.structures`
+    solvers, columns : Solvers, CompletionColumns;  samples, grid : as in `mipfs.kernels.structures`
     steering : a record of `mipfs.settings.CompletionSettings`
     """
 
@@ -91,7 +91,7 @@ class CompletedSelection(NamedTuple):
     """The selection S whose completions are ruled out.
 
     inside : (d,) int64, its columns;  held : what they cost;  target : as of `complete`
-    first : Place of the SVM on them;  keys : (m,) minus the gains of the candidates under its dual vector
+    first : SvmPoint of the SVM on them;  keys : (m,) minus the gains of the candidates under its dual vector
     """
 
     inside: npt.NDArray[Any]
@@ -539,10 +539,10 @@ def complete(given, inside, target, ruled, stop):  # type: ignore[no-untyped-def
 
     Parameters
     ----------
-    given : Given
+    given : CompletionProblem
     inside : (d,) int64, the columns of S
     target : a completion is ruled out once its value is proven to be this at least
-    ruled : Ruled, with ``totals.left`` candidates, none of them in S; dual vectors go behind those that it has
+    ruled : RuledOut, with ``totals.left`` candidates, none of them in S; dual vectors go behind those that it has
     stop : (1,) int8, set from outside to give up
     """
     steering = given.steering

@@ -323,12 +323,12 @@ def enumerate_nodes(given, sides, nodes, asked, left, ruled, stop):  # type: ign
 
     Parameters
     ----------
-    given : Given
+    given : CompletionProblem
     sides : RowSides, the user's rows
     nodes : OpenNodes
-    asked : Asked
-    left : Left, empty
-    ruled : Ruled, with no dual vectors, for as many candidates as there are columns
+    asked : EnumerationRequest
+    left : UnitPieces, empty
+    ruled : RuledOut, with no dual vectors, for as many candidates as there are columns
     stop : (1,) int8, set from outside to give up: `NOTHING` is begun any more, or all is left as `OPEN_NODES`
     """
     places = 0

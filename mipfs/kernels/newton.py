@@ -346,7 +346,7 @@ def newton(given, loss, u, alpha, state, tol, max_steps, work):  # type: ignore[
 
     Parameters
     ----------
-    given : Rows
+    given : SvmRows
     loss : LossSteps of `mipfs.kernels.loss`
     u : (d,) in and out
     alpha : (n,) out, α = −L'(Au)

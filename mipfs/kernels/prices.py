@@ -310,7 +310,7 @@ def step(Z, samples, sides, relaxed, y, steering, at, after):  # type: ignore[no
     Parameters
     ----------
     Z, samples, sides : as in `mipfs.kernels.structures`
-    relaxed : Relaxed
+    relaxed : PricedRelaxation
     y : (count,) multipliers, positive at the lower end
     steering : the part of STEERING for prices
     at : (k,) int64, scratch; after : (count,) out

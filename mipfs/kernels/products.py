@@ -88,10 +88,10 @@ def rows_of(stored, columns, v, rows):  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    stored : Stored
+    stored : StoredColumns
     columns : (m,) positions
     v : (n,)
-    rows : Rows, out, with room for as many entries as the columns have
+    rows : ChosenRows, out, with room for as many entries as the columns have
     """
     data, indices, indptr = stored
     starts, ranks, values = rows
@@ -123,12 +123,12 @@ def pairs_above(stored, chosen, rows, v, least, begin, budget, room):  # type: i
 
     Parameters
     ----------
-    stored, chosen, rows : Stored, Chosen, Rows
+    stored, chosen, rows : StoredColumns, ChosenColumns, ChosenRows
     v : (n,)
     least : float
     begin : int
     budget : int, products after which it returns
-    room : Room
+    room : PairScratch
 
     Returns
     -------

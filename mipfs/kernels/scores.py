@@ -45,7 +45,7 @@ class Reach(NamedTuple):
 def column_sums(stored, bounds, largest, first, last):  # type: ignore[no-untyped-def]
     """λ_j Σ_i |x_ij| of every column, a little above, and the largest λ_j² Σ_i x_ij² of the pieces first … last − 1.
 
-    stored : Scaled;  bounds : (p,) float32, out;  largest : (PARALLEL_CHUNKS,) out
+    stored : ScaledColumns;  bounds : (p,) float32, out;  largest : (PARALLEL_CHUNKS,) out
     """
     data = stored.data
     indptr = stored.indptr
@@ -78,7 +78,7 @@ def bounded_pull(stored, reach, columns, v, sizes, low, high):  # type: ignore[n
 
     Parameters
     ----------
-    stored, reach : Scaled, Reach
+    stored, reach : ScaledColumns, Reach
     columns : (k,) positions
     v : (n,)
     sizes : (k,) out

@@ -110,7 +110,7 @@ def parse(text, at, limit, powers, samples, entries, state):  # type: ignore[no-
     at : where to begin
     limit : the largest index allowed
     powers : POWERS
-    samples, entries : Lines and Entries, out
+    samples, entries : ParsedLines and Entries, out
     state : (6,) in and out: samples, entries, hard numbers, lines passed, largest index, where the text was left
 
     Returns

@@ -86,7 +86,7 @@ def evaluate_loss(
     loss : mipfs.losses.base.Loss, or one of a measure, of which a few scores are summed exactly
     block : Block, of n samples and k columns
     y, c : (n,) labels and loss weights
-    at : Weights of the k columns
+    at : CompensatedWeights of the k columns
     beside : float ≥ 0, what stands beside L in the objective
     """
     n, k = block.shape

@@ -159,7 +159,7 @@ class CombinedProof:
 
     Attributes
     ----------
-    dual_set : Box or Simplex, where the combinations are rounded to
+    dual_set : DualBox or DualSimplex, where the combinations are rounded to
     tree : Proof, still without dual vectors
     duals : DualStore, LabelledStore or None, those of the cuts
     parts : Parts, a combination for every dual vector that the tree refers to

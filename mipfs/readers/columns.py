@@ -59,7 +59,7 @@ def to_table(
         The column of labels, or names of which the first that is there is meant; default ``label``.
     labelled : bool
         False: a file without labels will do.
-    preparing : Preparing
+    preparing : RecipeInUse
         What missing values, NaN among numbers and empty among words, are filled with.
 
     Raises

@@ -35,7 +35,7 @@ def read_select(
 
     Parameters
     ----------
-    sidecar : Sidecar
+    sidecar : DataDescription
     features : mapping of name to position
     cost : mapping of name to cost, as ``[cost]`` gives them
     groups : mapping of a group's name, which may stand for one of its features, to these

@@ -116,7 +116,7 @@ class FilePart(ColumnPart):
 
     Parameters
     ----------
-    files : Files
+    files : StoreFiles
     number : of the block
     """
 

@@ -36,7 +36,7 @@ def draw(chart: Chart, ax: Any, method: str) -> Any:
 
     Parameters
     ----------
-    chart : Lines, Bars or Grid
+    chart : LineChart, Bars or HeatMap
     ax : matplotlib Axes, or None for new ones
     method : what the user called, for the message
 

@@ -157,10 +157,11 @@ class Result(Judged, Plotted, HasCuts):
         The earlier result that this run began from: {"file", "objective", "bound", "changed", "start", "cuts",
         "leaves", "opened"}; None where it began from nothing. History: nothing of it is part of the proof.
     rules : int, the version of the rules by which the data was read and scaled, and rows hold (`mipfs.data.rules`)
-    claim : Claim or None, what the run proves, in memory; not part of the JSON, `save` writes it beside it
+    claim : ProofClaim or None, what the run proves, in memory; not part of the JSON, `save` writes it beside it
     path : Path or None, the file that it was saved to or loaded from; not part of the JSON
     pool : CutPool or None, the cuts at hand at the end, where a pool was given; not part of the JSON
-    state : State or None, where the run stands, for ``resume=``; where `checkpoint` asked for it; not part of the JSON
+    state : RunState or None
+        Where the run stands, for ``resume=``; where `checkpoint` asked for it; not part of the JSON.
     alpha : (n,) ndarray or None
         The last dual vector of `kelley` and `two_layer` (there y∘v of its labellings), to rank features by their score
         (X'(y∘α))² on the scaled data, FGM-B of Tan 2010; not part of the JSON.
@@ -168,7 +169,8 @@ class Result(Judged, Plotted, HasCuts):
     stated : mapping
         What the file that it was loaded from has beside these fields, its gap and what is unknown; for `verify`.
     sidecar : bytes or None, a small certificate as it was loaded with the JSON; not part of that
-    deciding : Deciding or None, what derives `decided`; it holds the data, and neither is pickled nor part of the JSON
+    deciding : DecisionMaker or None
+        What derives `decided`; it holds the data, and neither is pickled nor part of the JSON.
     """
 
     status: Status

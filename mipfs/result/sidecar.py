@@ -91,7 +91,7 @@ class SpooledSidecar:
 
     Parameters
     ----------
-    claim : Claim
+    claim : ProofClaim
     room : Path, the folder
 
     Attributes

@@ -55,7 +55,7 @@ class RunState:
     driver : str
     stamp : str, of the problem
     arrays : mapping of name to ndarray, the driver's own and what every run has (bound, incumbent, iteration)
-    began : Began
+    began : StartCommand
     """
 
     driver: str

@@ -132,7 +132,7 @@ class Climb:
     Parameters
     ----------
     run : Run
-    strands : list of Strand
+    strands : list of SearchStrand
     """
 
     def __init__(self, run: Run, strands: list[SearchStrand]) -> None:

@@ -48,7 +48,7 @@ class Keeper:
     ----------
     path : path-like, optional
     every : float > 0, seconds between two writings; the last state is always kept
-    began : Began, optional
+    began : StartCommand, optional
     """
 
     def __init__(self, path: str | Path | None = None, every: float = EVERY, began: StartCommand | None = None) -> None:

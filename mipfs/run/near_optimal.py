@@ -240,7 +240,7 @@ class SideSupports(EvaluatedSupports):
     Parameters
     ----------
     run : Run, of that search; no list is asked of it
-    whole : Evaluated, of the run that it is beside
+    whole : EvaluatedSupports, of the run that it is beside
     """
 
     def __init__(self, run: Run, whole: EvaluatedSupports) -> None:

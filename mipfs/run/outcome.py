@@ -51,7 +51,7 @@ class Outcome:
 
     Attributes
     ----------
-    proof : Proof or Combined, optional
+    proof : Proof or CombinedProof, optional
         The tree that proves the bound, or what makes it when it is asked for.
     proof_kind : {"tree", "relaxation"}
         "relaxation": one dual vector at all leaves.
@@ -60,7 +60,7 @@ class Outcome:
     relaxed : mapping, optional, {"upper", "lower", "sigma", ...} of the relaxation that was solved
     mixed : (k,) positions of the atoms that the relaxation's σ uses
     validated : mapping, optional, the classifier of lowest validation error
-    found : Found, optional, the near-optimal supports, where they were asked for
+    found : NearOptimalList, optional, the near-optimal supports, where they were asked for
     derived : sequence of ChvatalGomory, rows that were separated, which the proof's multipliers are about as well
     beside : list of Dual, dual vectors that the certificate has beside those of the proof, for the list
     pool : CutPool, optional, the cuts at hand at the end

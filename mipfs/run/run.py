@@ -101,13 +101,14 @@ class Run:
     Attributes
     ----------
     sharpness : float in (0, 1], share of the asked gap that is worked to, where the end takes off a bit of the bound
-    resume : State, optional, of the run that this one goes on with
-    warm : Warm, optional, what an earlier result of a problem near this one leaves to it
+    resume : RunState, optional, of the run that this one goes on with
+    warm : RunStart, optional, what an earlier result of a problem near this one leaves to it
     before : float, the seconds that it had worked
     spare : Incumbent, optional, what that run found in a step that was cut off: it steers nothing, and counts last
     is_kept : bool, whether anybody asks for its state
     is_exact : bool, whether a run that goes on from where this one stands goes the same way: only there a kill finds it
-    resting : Rest, optional, where the run last stood between two steps: one that goes on there goes the same way
+    resting : RunSnapshot, optional
+        Where the run last stood between two steps: one that goes on there goes the same way.
     fruitless : int, how many runs in a row, of which one went on with the other, came to no end of a step
     room : Path, optional, a folder where what is read seldom may lie; without one it is in memory
     interrupted, asked : bool

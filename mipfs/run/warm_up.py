@@ -83,7 +83,7 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> StopRequest:
 
     Returns
     -------
-    Asked
+    StopRequest
         Whether Ctrl-C (or a relative) came meanwhile, which the run that follows should hear: after its first step,
         or, where kernels were being compiled, before, as that step would compile them.
     """

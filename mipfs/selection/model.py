@@ -18,7 +18,7 @@ class SelectionModel:
 
     Attributes
     ----------
-    program : Model
+    program : HighsModel
     units : (r,) powers of two, by which every row of S was multiplied (the cardinality row, the first, by 1)
     columns : (e,) powers of two: an extra variable is this times its column
     """

@@ -42,7 +42,7 @@ def ask(
 
     Parameters
     ----------
-    best : Best
+    best : BestPoint
         Takes over what is better.
     at : callable
         At a share of the way: the value of the primal, the point, and the labelling that it violates most.

@@ -64,7 +64,7 @@ class SVM:
     rho : float, last step of the method (a warm start begins near it)
     steps : int, Newton steps
     q : int, of the grid 2^−q of alpha
-    combination : Combination, optional
+    combination : LabellingsDual, optional
         Of the structural loss: the labellings that `alpha` = y∘v was made of, and g, which alpha does not tell.
     """
 
@@ -338,7 +338,7 @@ def kernel_rows(
     data : Instance
     ids : (k,) positions of the columns
     root : (k,) factors √σ, or None
-    off : TakenOff, z
+    off : ColumnShift, z
     bias : whether the bias is free
     ones : whether the rows end with y_i·1
     room : gives an array of at least the number of floats asked for, for dense rows; sparse ones do not ask

@@ -186,7 +186,7 @@ def fista(design: GroupDesign, c: Array, w: Array, tol: float) -> LassoSolution:
 
     Parameters
     ----------
-    design : Design
+    design : GroupDesign
     c : (n,) loss weights
     w : (k,) where it begins
     tol : float > 0

@@ -188,7 +188,7 @@ def run(
 
     Returns
     -------
-    Found
+    StudyResults
         After Ctrl-C too, with the units that were reached.
     """
     check_folder(folder)

@@ -118,8 +118,8 @@ class Scorecard(Reported):
         Of a card that was read from a file: what its totals, error and area were.
     version : int, the rule that it is scored by (docs/scorecard.md)
     bins : int, ranges that columns were cut into; 0 where they were not
-    among : Among or None, near-optimal sets whose cards it is the best of; no file has it
-    joint : Joint or None, what the bound is proven for, if features and points were chosen together
+    among : CardComparison or None, near-optimal sets whose cards it is the best of; no file has it
+    joint : CardFamily or None, what the bound is proven for, if features and points were chosen together
     odds : OddsScale or None, how totals are scores of odds
     """
 

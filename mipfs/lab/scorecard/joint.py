@@ -247,7 +247,7 @@ class JointSearch:
 
     Parameters
     ----------
-    among : Candidates
+    among : CardCandidates
     guide : Guide
     start : points (k,), scale, intercept and objective of a card to be no worse than
     gap : float, relative gap at which the search ends

@@ -116,7 +116,7 @@ def measure_choice(
     data : Instance
     source : Source, the rows that columns were chosen from
     picks : Picks
-    solved : Solved, the SVM on all samples and features where it was solved already
+    solved : HingeSolution, the SVM on all samples and features where it was solved already
     C, bias : of the hinge SVM whose margin is measured
     """
     rows = source.rows

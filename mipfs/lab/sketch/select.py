@@ -314,7 +314,7 @@ def choose(
     Parameters
     ----------
     rows : (m,) ascending positions
-    solved : Solved, the SVM on all samples and features, where it was solved already
+    solved : HingeSolution, the SVM on all samples and features, where it was solved already
     """
     if data.weight_rows:
         raise UsageError("a sketch keeps no rows over the weights; leave those of the data out")

@@ -47,7 +47,7 @@ def run(data: Instance, setting: Setting, unit: FitUnit) -> Record:
     ----------
     data : Instance, of `mipfs.lab.studies.bench_setting.comparable_data`
     setting : Setting
-    unit : Unit
+    unit : FitUnit
 
     Returns
     -------

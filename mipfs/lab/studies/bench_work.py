@@ -24,7 +24,7 @@ def records(
     Parameters
     ----------
     data, setting : as for `mipfs.lab.studies.bench_unit.run`
-    units : sequence of Unit
+    units : sequence of FitUnit
     jobs : int >= 1, optional
         Processes, by default as many as there are cores, of which this is one. Where 2 or more are asked for, a process
         that dies (out of memory) is a record of the unit that it was at.

@@ -31,7 +31,7 @@ class SolvedStep:
 
     Attributes
     ----------
-    point : Point
+    point : PathPoint
     pool : CutPool, cuts that the next step may take
     best : tuple of str, the support that it begins from
     """
@@ -60,7 +60,7 @@ class Chain:
     ----------
     part : int, which of the parts
     at : int, its first step
-    first : Solved or None, what came of that step, where it is solved
+    first : SolvedStep or None, what came of that step, where it is solved
     """
 
     part: int
@@ -110,7 +110,7 @@ def walk_chains(walk: Walker, parts: Sequence[PathSteps], names: Sequence[str], 
     Parameters
     ----------
     walk : Walker, whose `interrupted` says afterwards whether there was one
-    parts : sequence of Steps, the first of which is about all data
+    parts : sequence of PathSteps, the first of which is about all data
     names : sequence of str, what is said of the solves of each part
     jobs : int >= 2, chains at a time
     """

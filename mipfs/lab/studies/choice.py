@@ -21,7 +21,7 @@ def least_error(points: Sequence[PathPoint]) -> PathPoint | None:
 
     Parameters
     ----------
-    points : sequence of Point, from the simplest on; those without errors or without a classifier are left out
+    points : sequence of PathPoint, from the simplest on; those without errors or without a classifier are left out
 
     Returns
     -------

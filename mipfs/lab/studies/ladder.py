@@ -314,7 +314,7 @@ def settle_rungs(climbed: Sequence[RungResult], incumbent: float, problem: Probl
 
     Parameters
     ----------
-    climbed : sequence of Climbed, in the order of `RUNGS`
+    climbed : sequence of RungResult, in the order of `RUNGS`
     incumbent : float, value of the best classifier that any of them found
     problem : Problem
     """

@@ -66,7 +66,7 @@ class PointStore:
     axes : what the path runs over, of M, C, lambda and rows: its values there do not count
     driver : str
     options : mapping, of the driver
-    began : Began, how the path began on the command line
+    began : StartCommand, how the path began on the command line
     goes_on : bool
         Whether the file is there, of the same path; otherwise there must be none.
 

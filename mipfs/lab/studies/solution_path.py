@@ -158,7 +158,7 @@ class SolutionPath(Reported):
     axis : {"M", "C", "lambda", "rows", "C,M", "end"}
     params : mapping, what was asked, with the list of values under the name of every axis
     driver : str
-    points : tuple of Point, in the order that was asked; after Ctrl-C those that were reached
+    points : tuple of PathPoint, in the order that was asked; after Ctrl-C those that were reached
     interrupted : bool
     folds : int or None
     fold : (n,) array of int32 or None, the fold in whose test part each sample is; in the archive, not in the JSON
