@@ -113,6 +113,46 @@ def batches(
     DataError
         As `read_csv`.
     """
+    names: list[str] = []
+    kept: list[int] = []
+    for header, first, every, lines in text_batches(path, stream, cells):
+        if not names:
+            names = header[_counts_rows(header, every[0], path, first) :]
+            mixing = (label_among(label, names), BAG)
+            if labelled:
+                require_label(mixing[0], names, path)
+            left_out = len(header) - len(names)
+            kept = [left_out + k for k in preparing.kept(names, (*mixing, WEIGHT), path, first)]
+            kept = [k for k in kept if labelled or header[k] != mixing[0]]  # new rows may lack their labels
+            names = [header[k] for k in kept]
+        done -= len(lines)
+        if done >= 0:
+            continue
+        given = [every[k] for k in kept]
+        of = {name: PLAIN if name in (*mixing, WEIGHT) else preparing for name in names}
+        _check_missing(given, lines, path, of, (*mixing, WEIGHT))
+        pairs = zip(names, given, strict=True)
+        where = LinePlaces(path, lines)
+        columns = [prepare_column(name, cell, where, name in mixing, of[name]) for name, cell in pairs]
+        yield names, columns, np.array(lines, dtype=np.int64)
+
+
+def text_batches(
+    path: Path, stream: IO[bytes], cells: int | None = None
+) -> Iterator[tuple[list[str], int, list[list[str]], array[int]]]:
+    """The header and its line, and the columns of some rows as they stand with their lines, one after the other.
+
+    Parameters
+    ----------
+    path : named in messages
+    stream : of the unpacked bytes
+    cells : about how many make a batch; None: all
+
+    Raises
+    ------
+    DataError
+        No CSV in UTF-8, no header, a column without a name, or a row of another length; with the line.
+    """
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
     reader = csv.reader([])
     try:
@@ -122,28 +162,8 @@ def batches(
         header = [name.strip() for name in next(filter(None, reader), [])]
         first = reader.line_num
         _check_header(header, path, first)
-        names: list[str] = []
-        kept: list[int] = []
-        for every, lines in _rows(reader, len(header), path, cells):
-            if not names:
-                names = header[_counts_rows(header, every[0], path, first) :]
-                mixing = (label_among(label, names), BAG)
-                if labelled:
-                    require_label(mixing[0], names, path)
-                left_out = len(header) - len(names)
-                kept = [left_out + k for k in preparing.kept(names, (*mixing, WEIGHT), path, first)]
-                kept = [k for k in kept if labelled or header[k] != mixing[0]]  # new rows may lack their labels
-                names = [header[k] for k in kept]
-            done -= len(lines)
-            if done >= 0:
-                continue
-            given = [every[k] for k in kept]
-            of = {name: PLAIN if name in (*mixing, WEIGHT) else preparing for name in names}
-            _check_missing(given, lines, path, of, (*mixing, WEIGHT))
-            pairs = zip(names, given, strict=True)
-            where = LinePlaces(path, lines)
-            columns = [prepare_column(name, cell, where, name in mixing, of[name]) for name, cell in pairs]
-            yield names, columns, np.array(lines, dtype=np.int64)
+        for columns, lines in _rows(reader, len(header), path, cells):
+            yield header, first, columns, lines
     except csv.Error as error:
         remedy = "correct the quotes; columns are separated by commas, semicolons, tabs or bars, not by blanks"
         raise DataError(f"not CSV: {error}", remedy, path=path, line=reader.line_num) from None

@@ -23,16 +23,17 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.data.recipe import MISSING, MISSING_LEVEL
+from mipfs.data.recipe import MISSING_LEVEL, Recipe
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.scorecard.columns import snap_values, thresholds
+from mipfs.readers.csv_file import text_batches
+from mipfs.readers.files import check_unpacked, opened
 from mipfs.report.visible import as_json
 from mipfs.result.saved_card import exact
 
 KIND, SCHEMA = "indicators", 1
-SEPARATORS = ",;\t|"
-SAMPLE = 1 << 16
-"""Characters of a table by which its separator is found."""
+CELLS = Recipe()
+"""It says which cells are missing."""
 OF_LP = re.compile(r"[^A-Za-z0-9_]")
 Table = Mapping[str, Sequence[str]]
 """The cells of every column."""
@@ -76,10 +77,10 @@ class ColumnCuts:
     def of(self, cell: str, row: int) -> list[str]:
         """What a cell is in each of its columns."""
         if self.is_words:
-            return [MISSING_LEVEL if is_missing(cell) else cell]
-        value = None if is_missing(cell) else number(cell)
-        if value is None and not (is_missing(cell) and self.missing):
-            what = "missing, and no cell was in training" if is_missing(cell) else f"{cell!r}, which is no number"
+            return [MISSING_LEVEL if CELLS.is_missing(cell) else cell]
+        value = None if CELLS.is_missing(cell) else number(cell)
+        if value is None and not (CELLS.is_missing(cell) and self.missing):
+            what = "missing, and no cell was in training" if CELLS.is_missing(cell) else f"{cell!r}, which is no number"
             raise DataError(f"{self.name!r} is {what}, in row {row + 1}", "correct the cell, or leave the row out")
         is_code = value in self.codes
         steps = [value is not None and not is_code and value >= at for at in self.thresholds]
@@ -202,7 +203,7 @@ def _cut_read(one: Mapping[str, Any]) -> ColumnCuts:
 
 def _cut(name: str, cells: Sequence[str], count: int, codes: tuple[float, ...]) -> ColumnCuts:
     """How a column of training is cut."""
-    there = [number(cell) for cell in cells if not is_missing(cell)]
+    there = [number(cell) for cell in cells if not CELLS.is_missing(cell)]
     missing = len(there) < len(cells)
     if any(value is None for value in there):
         return ColumnCuts(name, missing=missing, is_words=True)
@@ -217,11 +218,6 @@ def _cut(name: str, cells: Sequence[str], count: int, codes: tuple[float, ...]) 
     return ColumnCuts(name, tuple(found), codes, tuple(code for code in codes if code in values), missing)
 
 
-def is_missing(cell: str) -> bool:
-    """Whether a cell says that a value is missing."""
-    return cell.strip().lower() in MISSING
-
-
 def number(cell: str) -> float | None:
     """The number of a cell to 12 digits; None where it has none."""
     try:
@@ -232,28 +228,20 @@ def number(cell: str) -> float | None:
 
 
 def read_table(path: Path) -> Table:
-    """The cells of a CSV file by column.
+    """The cells of a CSV file by column, as `mipfs.readers.csv_file` finds them.
 
     Raises
     ------
     DataError
-        No such file, a row of another length, a name twice, or no rows.
+        No such file, no CSV, a row of another length, a name twice, or no rows.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"no table to read: {error}", "give a CSV file", path=path) from None
-    try:
-        separator = csv.Sniffer().sniff(text[:SAMPLE].partition("\n")[0], SEPARATORS).delimiter
-    except csv.Error:
-        separator = ","
-    header, *rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if row] or [[]]
-    if not rows or len({*header}) < len(header):
+    check_unpacked(path)
+    with opened(path) as stream:
+        found = [(header, columns) for header, _, columns, _ in text_batches(path, stream)]
+    if not found or len({*found[0][0]}) < len(found[0][0]):
         raise DataError("no rows below its names, or a name twice", "give a CSV file with a header", path=path)
-    for k, row in enumerate(rows):
-        if len(row) != len(header):
-            raise DataError(f"{len(row)} cells for {len(header)} names", "correct the row", path=path, line=k + 2)
-    return {name: [row[j].strip() for row in rows] for j, name in enumerate(header)}
+    header, columns = found[0]
+    return {name: [cell.strip() for cell in column] for name, column in zip(header, columns, strict=True)}
 
 
 def csv_text(rows: Iterator[list[str]]) -> str:
