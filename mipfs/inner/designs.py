@@ -198,6 +198,12 @@ def _add_blocks(
     must_stop: Callable[[], bool],
 ) -> Array:
     """The sum of `totals`, to which `add` adds in blocks between `ends`, some rows after the other."""
+    if len(totals) == 1:
+        for start in range(ends[0], ends[1], step):
+            if start and must_stop():
+                raise Interrupted
+            add(0, start, min(start + step, ends[1]))
+        return totals[0]
     stopped, caller = Event(), get_ident()
 
     def fill(block: int) -> None:

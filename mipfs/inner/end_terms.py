@@ -16,7 +16,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data.over_weights import RowEnds
-from mipfs.losses.terms import Terms, to_boundary
+from mipfs.kernels.vectors import to_boundary
+from mipfs.losses.terms import Terms
 from mipfs.plumbing.arrays import Array, Integers
 
 EQUAL_WIDTH = 1e-9

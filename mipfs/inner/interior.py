@@ -23,7 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.inner.reduced_system import CholeskyFactor, ReducedSystem, RowPolytope, ScaledDesign
-from mipfs.losses.terms import Terms, to_boundary
+from mipfs.kernels.vectors import to_boundary
+from mipfs.losses.terms import Terms
 from mipfs.plumbing.arrays import Array, Integers, mask_of
 from mipfs.regularisers.base import Regulariser
 from mipfs.settings import InteriorSettings
@@ -50,7 +51,7 @@ class InteriorIterate:
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """What the equations lack at a point: distances to the ends of x, Z'α, σt − w, and the rows of x and of A."""
+    """What the equations lack at a point: distances to the ends of x (1 where there is none), Z'α, σt − w, and the rows of x and of A."""
 
     gap_low: Array
     gap_high: Array
@@ -232,7 +233,7 @@ class InteriorPoint(ReducedSystem):
             reach * first.z * first.x, -reach * first.v * first.x, reach * first.tau * first.r, bent, curved
         )
         last = self._direction(left, center * self.mu, second)
-        if not all(np.all(np.isfinite(part)) for part in vars(last).values()):
+        if not all(np.isfinite(part).all() for part in vars(last).values()):
             return False
         reach = self.reach = self._longest(left, last)
         self.w = self.w + reach * last.w
@@ -252,10 +253,10 @@ class InteriorPoint(ReducedSystem):
         polytope = self.polytope
         A = self.polytope.A
         D = loss.linearise(self.Z.times(self.w) + (self.y * self.b if self.bias else 0.0))
-        gap_low, gap_high = self.x - self.below, self.above - self.x
         low, high = self.has_low, self.has_high
-        zeta = np.where(low, self.z / np.where(low, gap_low, 1.0), 0.0)
-        zeta = zeta + np.where(high, self.v / np.where(high, gap_high, 1.0), 0.0) + self.proximal
+        # Where there is no end, z and v are 0, and the distance to it counts for nothing.
+        gap_low, gap_high = np.where(low, self.x - self.below, 1.0), np.where(high, self.above - self.x, 1.0)
+        zeta = self.z / gap_low + self.v / gap_high + self.proximal
         sigma = self.share.copy()
         regulariser = self.regulariser
         free = self.free
@@ -272,9 +273,7 @@ class InteriorPoint(ReducedSystem):
         self.h = -t[free] / self.kappa[free]
         total, number = loss.products()
         number += int(low.sum() + high.sum() + np.count_nonzero(~polytope.equal))
-        total += float(
-            self.z @ np.where(low, gap_low, 0.0) + self.v @ np.where(high, gap_high, 0.0) + self.tau @ self.r
-        )
+        total += float(self.z @ gap_low + self.v @ gap_high + self.tau @ self.r)
         self.mu = total / max(number, 1)
         theta = np.where(polytope.equal, 0.0, self.r / np.where(polytope.equal, 1.0, self.tau))
         # S = A Q⁻¹ A' + diag(slack over multiplier).
@@ -309,8 +308,8 @@ class InteriorPoint(ReducedSystem):
             rp = rp + second.bent
             R = R + second.curved
         R = R + np.bincount(self.atom, self.h * rp[self.free], minlength=self.x.size)
-        R = R + np.where(low, cz / np.where(low, left.gap_low, 1.0), 0.0)
-        R = R - np.where(high, cv / np.where(high, left.gap_high, 1.0), 0.0)
+        R = R + np.where(low, cz / left.gap_low, 0.0)
+        R = R - np.where(high, cv / left.gap_high, 0.0)
         g = np.where(equal, left.rr, left.rr - ct / np.where(equal, 1.0, self.tau))
         gamma = self.loss.target(target, second is not None)
         pulled = left.pulled + (rp - self.kappa * self.omega) / self.kappa
@@ -318,8 +317,8 @@ class InteriorPoint(ReducedSystem):
         U = R - np.bincount(self.atom, self.h * dw[self.free], minlength=self.x.size)
         d_tau = self._rows_solve(A @ (U / q) - g)
         dx = (U - A.T @ d_tau) / q
-        dz = np.where(low, (cz - self.z * dx) / np.where(low, left.gap_low, 1.0), 0.0)
-        dv = np.where(high, (cv + self.v * dx) / np.where(high, left.gap_high, 1.0), 0.0)
+        dz = np.where(low, (cz - self.z * dx) / left.gap_low, 0.0)
+        dv = np.where(high, (cv + self.v * dx) / left.gap_high, 0.0)
         dr = np.where(equal, 0.0, left.rr - A @ dx)
         d_omega = (dw - rp) / self.kappa
         d_omega[self.free] += self.h * dx[self.atom]

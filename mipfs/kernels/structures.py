@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -167,8 +168,14 @@ working set, rows with curvature, and rows whose curvature the model holds."""
 def _kind(default: Any) -> Any:
     """How kernels read a setting; a record of settings as a record."""
     if dataclasses.is_dataclass(default):
-        return np.dtype([(one.name, _kind(one.default)) for one in dataclasses.fields(default)])
+        return _kind_of_record(type(default))
     return np.dtype(np.int64 if isinstance(default, int) else np.float64)
+
+
+@cache
+def _kind_of_record(owner: Any) -> Any:
+    """How kernels read the records of a class of settings."""
+    return np.dtype([(one.name, _kind(one.default)) for one in dataclasses.fields(owner)])
 
 
 STEERING = _kind(NodeSettings())

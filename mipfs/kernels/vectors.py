@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from mipfs.compiled import compiled
 
 
@@ -40,3 +42,15 @@ def product(a, b):  # type: ignore[no-untyped-def]
     for i in range(a.size):
         total += a[i] * b[i]
     return total
+
+
+@compiled(nogil=True)
+def to_boundary(x, d):  # type: ignore[no-untyped-def]
+    """The largest step at which x + step·d ≥ 0, (n,) both; inf where there is none, NaN where a number is none."""
+    step = np.inf
+    for i in range(x.size):
+        if d[i] < 0.0:
+            own = x[i] / -d[i]
+            if own < step or own != own:
+                step = own
+    return step

@@ -13,6 +13,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.kernels.vectors import to_boundary
+
 Array = npt.NDArray[np.float64]
 
 
@@ -80,7 +82,7 @@ class Terms:
 
     def longest(self) -> float:
         """Step to the boundary, inf where there is none."""
-        step = min(to_boundary(self.alpha, self.d_alpha), to_boundary(self.s, self.ds))
+        step: float = min(to_boundary(self.alpha, self.d_alpha), to_boundary(self.s, self.ds))
         if self.has_top:
             step = min(step, to_boundary(self.beta, -self.d_alpha), to_boundary(self.xi, self.d_xi))
         return step
@@ -92,9 +94,3 @@ class Terms:
         if self.has_top:
             self.beta = self.beta - step * self.d_alpha
             self.xi = self.xi + step * self.d_xi
-
-
-def to_boundary(x: Array, d: Array) -> float:
-    """The largest step at which x + step·d ≥ 0."""
-    falls = d < 0.0
-    return float(np.minimum.reduce(x[falls] / -d[falls], initial=np.inf))

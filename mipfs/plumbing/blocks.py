@@ -49,6 +49,8 @@ def cut(work: npt.NDArray[np.number], count: int) -> Integers:
     work : (m + 1,) rising from 0: the work of the first 0, 1, … m pieces
     count : int >= 1
     """
+    if count == 1:
+        return np.array([0, work.size - 1])
     ends = np.searchsorted(work, np.linspace(0.0, float(work[-1]), count + 1)).astype(np.int64)
     ends[0], ends[-1] = 0, work.size - 1
     return ends

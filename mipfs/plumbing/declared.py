@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -118,9 +118,9 @@ class Declared:
 def check_fields(record: Any, *names: str) -> None:
     """Check some fields of a dataclass, and take their values as their kinds."""
     owner: Any = type(record)
-    hints = _hints(owner)
+    kinds = _kinds(owner)
     for name in names:
-        object.__setattr__(record, name, check_value(name, getattr(record, name), hints[name]))
+        object.__setattr__(record, name, _checked(name, getattr(record, name), kinds[name]))
 
 
 def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
@@ -131,10 +131,10 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def checks(*args: P.args, **kwargs: P.kwargs) -> R:
         bound = signature.bind(*args, **kwargs)
-        hints = _hints(function)
+        kinds = _kinds(function)
         for name, value in bound.arguments.items():
-            if name in hints and name not in many:
-                bound.arguments[name] = check_value(name, value, hints[name])
+            if name in kinds and name not in many:
+                bound.arguments[name] = _checked(name, value, kinds[name])
         return function(*bound.args, **bound.kwargs)
 
     return checks
@@ -143,10 +143,10 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
 def arguments_of(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments by name as a function declares them; what a user's own does not annotate is as it was given."""
     try:
-        hints = _hints(function)
+        kinds = _kinds(function)
     except (NameError, AttributeError, TypeError):  # annotations that mean nothing when they are resolved
-        hints = {}
-    return {name: check_value(name, value, hints.get(name, Any)) for name, value in given.items()}
+        kinds = {}
+    return {name: _checked(name, value, kinds[name]) if name in kinds else value for name, value in given.items()}
 
 
 def check_value(name: str, value: Any, hint: Any) -> Any:
@@ -157,7 +157,11 @@ def check_value(name: str, value: Any, hint: Any) -> Any:
     UsageError
         One line: the value, and what it must be.
     """
-    several = _alternatives(hint)
+    return _checked(name, value, _alternatives(hint))
+
+
+def _checked(name: str, value: Any, several: tuple[_Kind, ...]) -> Any:
+    """A value as one of several kinds; `check_value` says what it raises."""
     for kind in several:
         found = _take(value, kind)
         if found is not _REFUSED:
@@ -165,15 +169,14 @@ def check_value(name: str, value: Any, hint: Any) -> Any:
     if isinstance(value, str) and any(_holds_names(kind) for kind in several):
         return (value,)  # one name where a list of them is meant
     said = f"{shown_name(name)} = {show_value(value)}"
-    kinds = [kind for kind in several if kind is not types.NoneType]
-    if all(get_origin(kind) is Literal for kind in kinds):
-        choices = [repr(choice) for kind in kinds for choice in get_args(kind)]
+    kinds = [kind for kind in several if kind.plain is not types.NoneType]
+    if all(kind.origin is Literal for kind in kinds):
+        choices = [repr(choice) for kind in kinds for choice in get_args(kind.plain)]
         raise UsageError(f"{said} is unknown; it is one of {', '.join(choices)}")
     for kind in kinds:  # of a list with a wrong item, what is wrong with that
-        inner = next((one for one in get_args(kind) if one is not Ellipsis), Any)
-        if (get_origin(kind) or kind) in SEQUENCES and isinstance(value, (list, tuple)):
+        if kind.origin in SEQUENCES and kind.items and isinstance(value, (list, tuple)):
             for item in value:
-                check_value(name, item, inner)
+                _checked(name, item, kind.items[0])
     words = [*map(_words, kinds), *(["None"] if len(kinds) < len(several) else [])]
     raise UsageError(f"{said} must be {' or '.join(dict.fromkeys(words))}")
 
@@ -195,41 +198,55 @@ def shown_name(name: str) -> str:
     return "lambda" if name == "lam" else name
 
 
+class _Kind(NamedTuple):
+    """One kind that a value may be of, read off its annotation once.
+
+    Attributes
+    ----------
+    plain : the annotation without its range
+    within : NumberRange
+    origin : what it is a kind of: a type, `Literal`
+    items : kinds of the items of a sequence, one entry each of a tuple of fixed length, else one; empty elsewhere
+    """
+
+    plain: Any
+    within: NumberRange
+    origin: Any
+    items: tuple[tuple[_Kind, ...], ...]
+
+
 @cache
-def _hints(owner: Any) -> dict[str, Any]:
-    """The annotations of a class or function."""
-    return get_type_hints(owner, include_extras=True)
+def _kinds(owner: Any) -> dict[str, tuple[_Kind, ...]]:
+    """The kinds of what a class or function declares, by name."""
+    return {name: _alternatives(hint) for name, hint in get_type_hints(owner, include_extras=True).items()}
 
 
-def _alternatives(hint: Any) -> list[Any]:
+def _alternatives(hint: Any) -> tuple[_Kind, ...]:
     """The kinds that a value may be of."""
     if get_origin(hint) in (Union, types.UnionType):
-        return [kind for one in get_args(hint) for kind in _alternatives(one)]
-    return [types.NoneType if hint is None else hint]
+        return tuple(kind for one in get_args(hint) for kind in _alternatives(one))
+    plain, within = types.NoneType if hint is None else hint, ANY
+    if get_origin(hint) is Annotated:
+        plain, *more = get_args(hint)
+        within = next((one for one in more if isinstance(one, NumberRange)), ANY)
+    origin = get_origin(plain) or plain
+    inner = get_args(plain) if origin in SEQUENCES else ()
+    return (_Kind(plain, within, origin, tuple(_alternatives(one) for one in inner if one is not Ellipsis)),)
 
 
-def _apart(kind: Any) -> tuple[Any, NumberRange]:
-    """A kind without its range, and the range."""
-    if get_origin(kind) is not Annotated:
-        return kind, ANY
-    plain, *more = get_args(kind)
-    return plain, next((one for one in more if isinstance(one, NumberRange)), ANY)
-
-
-def _take(value: Any, kind: Any) -> Any:
+def _take(value: Any, kind: _Kind) -> Any:
     """The value as a kind, `_REFUSED` where it is none of it."""
-    plain, within = _apart(kind)
+    plain, within, origin, _ = kind
     if plain in (int, float):
         return _number(value, plain, within)
     if plain is bool:
         return bool(value) if isinstance(value, (bool, np.bool_)) else _REFUSED
-    origin = get_origin(plain) or plain
     if origin is Literal:
         same = [one for one in get_args(plain) if isinstance(value, type(one)) and one == value]
         same = [] if isinstance(value, bool) and not isinstance(same[0] if same else True, bool) else same
         return same[0] if same else _REFUSED
     if origin in SEQUENCES:
-        return _sequence(value, plain)
+        return _sequence(value, kind)
     if origin is collections.abc.Callable:
         return value if callable(value) else _REFUSED
     if plain is not Any and isinstance(origin, type) and not getattr(origin, "_is_protocol", False):
@@ -239,9 +256,10 @@ def _take(value: Any, kind: Any) -> Any:
 
 def _number(value: Any, kind: type, within: NumberRange) -> Any:
     """A number of Python or NumPy, in its range."""
-    of_kind = numbers.Integral if kind is int else numbers.Real
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, of_kind):
-        return _REFUSED
+    if type(value) is not kind:
+        of_kind = numbers.Integral if kind is int else numbers.Real
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, of_kind):
+            return _REFUSED
     try:
         found = kind(value)
         return found if found in within else _REFUSED
@@ -249,49 +267,46 @@ def _number(value: Any, kind: type, within: NumberRange) -> Any:
         return _REFUSED
 
 
-def _sequence(value: Any, kind: Any) -> Any:
+def _sequence(value: Any, kind: _Kind) -> Any:
     """Items of one kind: a tuple, each of them looked at; of a Sequence, which may be long, the first one."""
-    origin = get_origin(kind) or kind
+    origin, kinds = kind.origin, kind.items
     needed = collections.abc.Collection if origin in LONG_ONES else collections.abc.Iterable
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, needed):
         return _REFUSED
-    kinds = get_args(kind)
-    if origin is tuple and len(kinds) > 1 and kinds[-1] is not Ellipsis:  # a pair: every item has a kind of its own
+    if len(kinds) > 1:  # a pair: every item has a kind of its own
         items = tuple(value)
         right = len(items) == len(kinds) and all(map(_is_one_of, items, kinds))
         return items if right else _REFUSED
-    inner = next((one for one in kinds if one is not Ellipsis), Any)
     is_long = origin in LONG_ONES or (origin is collections.abc.Iterable and isinstance(value, range))
     try:
         items = tuple(itertools.islice(value, 1)) if is_long else tuple(value)
     except TypeError:  # an array without dimensions has the methods, and no items
         return _REFUSED
-    if not all(_is_one_of(one, inner) for one in items):
+    if kinds and not all(_is_one_of(one, kinds[0]) for one in items):
         return _REFUSED
     return value if is_long else items
 
 
-def _holds_names(kind: Any) -> bool:
+def _holds_names(kind: _Kind) -> bool:
     """Whether it is a kind of list of names."""
-    return (get_origin(kind) or kind) in SEQUENCES and str in (_apart(one)[0] for one in get_args(kind))
+    return any(one.plain is str for items in kind.items for one in items)
 
 
-def _is_one_of(value: Any, hint: Any) -> bool:
-    """Whether a value is of one of the kinds of a hint."""
-    return any(_take(value, kind) is not _REFUSED for kind in _alternatives(hint))
+def _is_one_of(value: Any, kinds: tuple[_Kind, ...]) -> bool:
+    """Whether a value is of one of several kinds."""
+    return any(_take(value, kind) is not _REFUSED for kind in kinds)
 
 
-def _words(kind: Any) -> str:
+def _words(kind: _Kind) -> str:
     """What a value of a kind is called."""
-    plain, within = _apart(kind)
+    plain, within, origin, inner = kind
     if plain in (int, float):
         return within.words(WHOLE if plain is int else NUMBER)
-    origin = get_origin(plain) or plain
     if origin is Literal:
         return ", ".join(map(repr, get_args(plain)))
     if origin in SEQUENCES:
         items = {str: "names", int: "whole numbers", float: "numbers"}
-        of = [items[inner] for inner in (_apart(one)[0] for one in get_args(plain)) if inner in items]
+        of = [items[one.plain] for one in itertools.chain(*inner) if one.plain in items]
         return f"a list of {of[0]}" if of else "a list"
     names: dict[Any, str] = {
         bool: "true or false",

@@ -130,8 +130,9 @@ class Rows:
 
     def named_apart(self, others: Iterable[str]) -> Rows:
         """The rows with extra variables called by names that neither `others` nor another of them has."""
-        names = list[str]()
-        taken = {*others} if len(self.extra) else set()
+        if not len(self.extra):
+            return self
+        names, taken = list[str](), {*others}
         for name in self.extra.names:
             further = (f"{name}#{k}" for k in itertools.count(2))
             free = next(text for text in itertools.chain((name,), further) if text not in taken)

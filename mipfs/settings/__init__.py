@@ -457,6 +457,8 @@ def _differing(record: Any, usual: Any) -> dict[str, Any]:
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
         default = getattr(usual, field.name)
+        if value is default:
+            continue
         if dataclasses.is_dataclass(value):
             found |= {f"{field.name}.{name}": one for name, one in _differing(value, default).items()}
         elif value != default:
