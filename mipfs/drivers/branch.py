@@ -229,7 +229,8 @@ def _batch(run: Run, tree: SearchTree, out: Sequence[PendingUnit], enumerates: b
     settings = tree.settings
     most = max(settings.least_most, int(settings.numbers // tree.relaxation.most_numbers))
     if tree.pace:
-        most = max(most, int(settings.batch_work / tree.per_node))
+        grown = min(settings.batch_most, settings.batch_share * tree.relaxed_work)
+        most = max(most, int(max(settings.batch_work, grown) / tree.per_node))
     least = max(settings.batch, tree.relaxation.handed, run.settings.completions.batch if enumerates else 1)
     batch = max(least, min(most, tree.n_open // settings.share, tree.within_reach))
     limit = run.options.iteration_limit

@@ -132,8 +132,14 @@ class TreeSettings(Declared):
     batch_work: Excess = 150.0
     """Units of `SearchSettings.unit` that the nodes of a batch may take, by what those before took, where `numbers` is
     less: over a second of one core, so that many cores have work while what others found is put together."""
-    unit_work: Excess = 2.0
-    """Units of the same that a unit of work is to take at least where the batch is large enough: 20 ms."""
+    batch_share: Part = 0.02
+    """And this share of what the tree has taken so far, where that is more: the thread that puts together what was
+    found then does so seldom enough for 64 cores."""
+    batch_most: Excess = 1300.0
+    """Units that this share comes to at most: 13 seconds of one core."""
+    unit_work: Excess = 10.0
+    """Units of the same that a unit of work is to take at most where the batch is cut into more than `least_units`:
+    0.1 s, so that a limit is heard."""
     least_units: Count = 64
     """Units of work that a batch is cut into at least, where it has as many nodes: each is for one core."""
     clear: Excess = 4.0
