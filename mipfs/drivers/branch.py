@@ -324,7 +324,7 @@ class BranchAndBound:
         popped = tree.pop(batch)
         tree.separate_at(popped)
         enumerated, others = self.anchors.units(popped, tree.cutoff, _count_nodes_left(run, tree, out))
-        # The longest first.
+        # The longest units come first, so that no core works alone at the end of a batch.
         units = tree.units(others, tree.cutoff) + enumerated
         searched = exploration.beside(beside.begin())
         handed = exploration.begin(units)

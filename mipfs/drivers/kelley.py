@@ -260,7 +260,7 @@ def _leave_rounded(run: Run, rounding: Rounding, pool: SelectionPool, last: Rest
     if options.rounding == "scores":
         rounding.by_scores(last.alpha)
     elif options.refit:
-        # A face takes more in a round.
+        # Over a face one round may bring in more than M atoms: rounds of M are counted.
         rounds = max(run.iteration, -(-pool.used.size // max(1, run.problem.M or 1)))
         most = run.settings.splices * rounds if options.polish is None else None if options.polish else 0
         rounding.of_all(pool, last, most)

@@ -412,7 +412,7 @@ class Master:
         y = self._model.multipliers(duals) * self.scale
         slopes = 0.5 * (share @ self.pool.slopes[ids])
         cost = np.concatenate([self.penalty - slopes, self.extra_cost])
-        # The bound rests on the multipliers that the proof will have.
+        # The proof stores these multipliers, so the bound must rest on them and not on the solver's.
         y = self.selection.all_rows.held(cost, y)
         bound, reduced = lagrangian_bound(cost, self.selection.all_rows, *self.selection.box(node.lb, node.ub), y)
         constants = share * self.pool.constants[ids]

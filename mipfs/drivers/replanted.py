@@ -188,7 +188,7 @@ class Replanting:
         relaxation = tree.relaxation
         if not self.old.is_alike or relaxation.propagation(tree.first).broken is not None or not self._fits():
             return False
-        # What the incumbent leaves open is what there is to do.
+        # The cutoff decides how much of the old tree is open: a better incumbent first saves nodes.
         climb(tree.supports, tree.supports.pool)
         self._plant()
         if self.open <= OPENED * self.leaves:

@@ -79,7 +79,7 @@ class Rounding:
             chosen = among[part.incumbent.selected]
             kinds = part.alike
             v = Subproblem(part.problem, lambda: self.run.must_stop).solve(sigma, self.settings.rough_gap).svm.alpha
-            # Before the vector over all samples is made, or the next part.
+            # Its memory is free before the vector over all samples, or the next part, needs some.
             del part
             if kinds is not None:
                 kinds.forget()

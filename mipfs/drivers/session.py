@@ -256,7 +256,7 @@ class Session:
         try:
             made = next(self._steps)
         except (StopIteration, StoppedError):
-            # The gap or the limit says the rest.
+            # Status and stop reason follow from the gap and from the limit that struck.
             pass
         except UndecidedError:
             # The gap is closed as far as it can be.

@@ -431,7 +431,7 @@ class SearchTree(TreeProof):
         whole, comes, relaxation = list(found), False, self.relaxation
         for at in range(len(units) - 1, -1, -1):
             one, unit = whole[at], units[at]
-            # There was nothing to do, or no time.
+            # A part without answer, since nothing was left to do or no time, is open like a part that nobody came to.
             if one is not None and one.found is None and unit.turn is not None:
                 one = whole[at] = None
             if one is None and comes:

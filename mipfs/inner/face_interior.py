@@ -37,7 +37,7 @@ class FaceInterior:
         """Solve to an absolute gap `tol`; nothing is as long as all atoms are."""
         assert isinstance(pool, FacePool)
         atoms = np.union1d(pool.atoms, self._forced)
-        # Dual vectors of rows are of all columns that stand in them.
+        # A dual vector has a multiplier for every row over the weights, whose columns may lie outside of the face.
         if self.problem.weight_rows:
             return self._of_whole(pool, atoms, tol, must_stop)
         part = self.problem.restricted(atoms)

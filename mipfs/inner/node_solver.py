@@ -87,7 +87,7 @@ class NodeSolver:
                 made.coarsen(self.loss)
                 if self.completions is not None:
                     made.of_completions = self.completions
-                    # Once, for all units.
+                    # Units of all threads share it, so it is made before the first of them asks.
                     _ = made.completions
                 self._made = made
         return self._made.stopped_by(stop)
@@ -108,7 +108,7 @@ class NodeSolver:
             alarm.start()
         try:
             with one_blas_thread():
-                # More threads would change bits.
+                # BLAS adds in another order with more threads, and last bits would differ between machines.
                 return self.made(stop).explore_unit(unit)
         finally:
             if alarm is not None:

@@ -127,7 +127,7 @@ class Proximal:
             raise ValueError("the point of the proximal gradient is over other columns")
         self._ids, self._scale = ids[: self._pointer[-1]], factors[: self._pointer[-1]]
         for count in self._pointer[taken].tolist():
-            # What is alike is told apart by the columns in turn.
+            # Samples that are alike on the columns so far may differ on the next ones.
             held = np.unique(self._ids[:count])
             if self._alike is not None and not self._alike.take(held):
                 self._alike = None

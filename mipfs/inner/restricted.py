@@ -202,7 +202,7 @@ def feasible(problem: Problem, alpha: Array, *, in_place: bool = False) -> Array
     loss = get_loss(problem.loss)
     if problem.weight_rows:
         return decode_dual(feasible_dual(problem, alpha))
-    # The balance is none here: entries are taken one by one, in one array.
+    # Without an intercept y'α = 0 is not asked for, and every entry is rounded by itself, in one array.
     if not problem.bias and not problem.is_joint:
         return round_dual(alpha, loss.top(problem.c_i), alpha if in_place else None)
     whole, q = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)

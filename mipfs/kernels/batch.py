@@ -714,7 +714,7 @@ def _to_duals(samples, grid, shape, limits, own, found):  # type: ignore[no-unty
         if shape.bends.size > 0:
             most = _largest_end(shape, lanes.best[b]) * grid.size
             over = q + np.int64(np.ceil(np.log2(most))) - MOST_BITS if 0.0 < most < np.inf else 0
-            # The multipliers of the rows are large: a coarser grid, of all.
+            # One exponent serves samples and multipliers: where these overflow MOST_BITS, all go to a coarser grid.
             if over > 0:
                 less = work.best[:n], bits - over, earned.wholes[f, :n], alpha, earned.v[f, :n]
                 q = round_dual(samples, grid, *less)

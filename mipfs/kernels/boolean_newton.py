@@ -288,7 +288,7 @@ def values(samples, point, path, state):  # type: ignore[no-untyped-def]
 def look(Z, samples, in_play, goal, point, path, state):  # type: ignore[no-untyped-def]
     """Both values at the current point, over all columns; `state.why` says whether to stop."""
     values(samples, point, path, state)
-    # Only here is the bound of the warm start known.
+    # A warm start is judged by its own α, which the update of the multipliers overwrites before the next look.
     if samples.loss.is_smoothed and state.steps == 0:
         copy_to(point.alpha, path.beta)
         dual(samples.loss.dual, path.beta, samples.c, path.sums)
@@ -301,7 +301,7 @@ def look(Z, samples, in_play, goal, point, path, state):  # type: ignore[no-unty
     steering = goal.steering
     if state.why == 0 and (state.steps >= steering.slice or state.stalls > steering.stalls or goal.stop[0] != 0):
         state.why = STALLED
-        # The next call would go on with the same smoothing.
+        # A node that is called again after a stall must not meet the same smoothing: it would stall again.
         if samples.loss.is_smoothed and state.moved > steering.hard:
             state.rho /= steering.growth
             state.prox *= steering.growth

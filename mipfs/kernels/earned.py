@@ -74,7 +74,7 @@ def remove(whole, top, q, y, sign, surplus):  # type: ignore[no-untyped-def]
                 whole[i] -= step
                 surplus -= step
     unit = 2.0**q
-    # Entries at the top of the box are touched in the second sweep only.
+    # An entry at the top of its box costs a certificate one bit, any other some bytes: it is spared at first.
     for sweep in range(2):
         for i in range(n):
             if surplus == 0:

@@ -92,7 +92,7 @@ def solve(steps, alive, samples, grid, sides, limit, piece, work):  # type: igno
     now.bound = earn(alive, samples, grid, limit.cutoff, work, slot)
     if sides.indptr.size == 1 or now.is_leaf or not now.bound < limit.cutoff < np.inf or work.stop[0] != 0:
         return
-    # Whether the cardinality row binds: it is then one of the rows of the step.
+    # Where the cardinality row binds, Newton's step must keep Σσ: it counts as one of the rows.
     full = alive.M >= 0 and now.sum >= alive.M - WHOLE
     call(steps.price, alive.Z, samples, sides, work, count, full, slot, size)
     if now.gain < work.steering.worth * (limit.cutoff - now.bound):

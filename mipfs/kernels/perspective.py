@@ -117,7 +117,7 @@ def classify(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
     # One price c ≥ 0: all thresholds are one τ, the level at which Σσ = K, and c + μ = ½τ².
     if uniform and least == 0.0 and K > 0 and count >= K:
         mu = max(0.0, 0.5 * even_level(w, forced, K, rest) ** 2 - c[forced])
-    # Prices that differ, or are negative: μ is searched.
+    # With different or negative prices Σσ(μ) = K has no closed form: Newton's method within a bracket finds μ.
     elif (not uniform or least < 0.0) and K > 0 and d - forced > K:
         mu = multiplier(np.abs(w[forced:]), c[forced:], K)
     # No place is left: μ lifts the least price to zero.

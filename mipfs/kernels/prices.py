@@ -140,7 +140,7 @@ def binding(sides, y, size, at, sigma, found):  # type: ignore[no-untyped-def]
         for s in range(indptr[r], indptr[r + 1]):
             if at[indices[s]] >= 0:
                 activity += data[s] * sigma[at[indices[s]]]
-        # A row binds where its multiplier says so, or where σ is beyond its end.
+        # A violated row comes in without a multiplier too, so that the step can give it one.
         low = -ends[count + r]
         high = ends[r]
         room = WHOLE * (1.0 + abs(activity))
