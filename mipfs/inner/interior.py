@@ -51,7 +51,7 @@ class InteriorIterate:
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """What the equations lack at a point: distances to the ends of x (1 without an end), Z'α, σt − w, rows of x, of A."""
+    """What the equations lack at a point: distances to the ends of x (1 where none is), Z'α, σt − w, rows x, A."""
 
     gap_low: Array
     gap_high: Array
