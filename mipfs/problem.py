@@ -576,7 +576,7 @@ class Problem(ClassWeighted):
         assert self.rows is not None
         return self.replace(rows=self.rows.stack(Rows.given(A, lb, ub, names, self.atoms.count, len(self.rows))))
 
-    def strengthen(self, family: Family) -> Problem:
+    def strengthened(self, family: Family) -> Problem:
         """A copy with the rows that a family of cuts derives from the set S of this one (`mipfs.selection.derived`)."""
         return self.replace(derived=(*self.derived, *check_value("family", family, Family)(self.selection.given)))
 

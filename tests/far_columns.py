@@ -117,7 +117,7 @@ def varied(seed: int) -> Problem:
         problem = problem.replace(weight_bounds={name: ends[rng.integers(5)] for name in names})
     assert problem.rows is not None
     if len(problem.rows.names) and not len(problem.rows.extra) and rng.random() < 0.5:
-        problem = problem.strengthen(two_checkers.pairs)
+        problem = problem.strengthened(two_checkers.pairs)
     return problem
 
 

@@ -647,7 +647,7 @@ def conflicting(seed: int = 0) -> Problem:
 @pytest.mark.slow
 def test_a_family_of_cuts(place: Path, tmp_path: Path) -> None:
     problem = conflicting()
-    strong = problem.strengthen(importlib.import_module("toy_cuts").cuts)
+    strong = problem.strengthened(importlib.import_module("toy_cuts").cuts)
     rows = strong.selection.rows
     assert (len(problem.selection.rows), len(rows)) == (13, 13 + 11)
     for r in range(13, len(rows)):
@@ -784,7 +784,7 @@ FORGED = {
 @pytest.mark.parametrize("how", FORGED)
 def test_a_forged_derivation_is_refused(place: Path, how: str) -> None:
     problem = conflicting()
-    result = mipfs.solve(problem.strengthen(importlib.import_module("toy_cuts").cuts), "branch", gap=1e-7)
+    result = mipfs.solve(problem.strengthened(importlib.import_module("toy_cuts").cuts), "branch", gap=1e-7)
     assert result.claim is not None
     document, (name, change) = json.loads(result.to_json()) | dict(result.stated), FORGED[how]
     arrays, entry = result.claim.proof.arrays(), result.claim.entry()
@@ -823,7 +823,7 @@ def test_derived_rows_hold_for_every_selection(seed: int) -> None:
         ChvatalGomory({0: third[0], 1: third[1]}, third[2], {int(r.integers(p)): third[3]}),
         ChvatalGomory({2: third[4]}, bounds={j: third[5] for j in range(p)}),
     ]
-    strong = problem.strengthen(lambda selection: given)
+    strong = problem.strengthened(lambda selection: given)
     rows = strong.selection.rows
     for k, one in enumerate(given):
         a, end = exact_row(A, problem.selection.rows.high, one, M)
@@ -850,7 +850,7 @@ def test_a_cover_is_a_derived_row(seed: int) -> None:
     cover = next(s for n in range(1, p + 1) for s in itertools.combinations(range(p), n) if a[list(s)].sum() > limit)
     excess = sum(Fraction(a[j]) for j in cover) - high
     t = min(1 / excess, 1 / Fraction(a.max())) / 2
-    strong = problem.strengthen(lambda _: [ChvatalGomory({0: t}, bounds={j: 1 - t * Fraction(a[j]) for j in cover})])
+    strong = problem.strengthened(lambda _: [ChvatalGomory({0: t}, bounds={j: 1 - t * Fraction(a[j]) for j in cover})])
     rows = strong.selection.rows
     assert rows.matrix[[1]].toarray().ravel().tolist() == [float(j in cover) for j in range(p)]
     assert rows.ub[1] == len(cover) - 1
@@ -869,7 +869,7 @@ def test_derivations_that_do_not_fit_are_refused() -> None:
         ChvatalGomory({0: Fraction(2) ** 60}),
     ):
         with pytest.raises(UsageError, match="derived row"):
-            problem.strengthen(lambda selection, wrong=wrong: [wrong])  # type: ignore[misc]
+            problem.strengthened(lambda selection, wrong=wrong: [wrong])  # type: ignore[misc]
 
 
 def test_a_reader(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

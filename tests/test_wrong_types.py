@@ -55,7 +55,7 @@ def targets() -> list[tuple[str, Callable[..., Any], dict[str, Any]]]:
         ("Problem", Problem, {"data": data, "M": 2, "C": 1.0}),
         ("Problem of F1", Problem, {"data": data, "M": 2, "loss": "structural", "measure": "f1"}),
         ("with_rows", problem.with_rows, {"A": [[1, 1, 0, 0]], "lb": 0, "ub": 1}),
-        ("strengthened", problem.strengthen, {"family": lambda rows: ()}),
+        ("strengthened", problem.strengthened, {"family": lambda rows: ()}),
         ("solve", mipfs.solve, {"model": problem}),
         ("solve by gbd", mipfs.solve, {"model": problem, "driver": "gbd"}),
         ("solve by kelley", mipfs.solve, {"model": fgm, "driver": "kelley"}),

@@ -162,7 +162,7 @@ def strengthened(seed: int) -> tuple[Instance, Any]:
     ):
         seed += 100_003
         problem = honest.problem_of(seed)
-    return problem.data, honest.solve(seed, problem.strengthen(pairs))[1]
+    return problem.data, honest.solve(seed, problem.strengthened(pairs))[1]
 
 
 KINDS: Mapping[str, tuple[int, Callable[[int], tuple[Instance, Any]]]] = {

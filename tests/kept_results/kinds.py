@@ -240,7 +240,7 @@ def with_variables(problem: Problem) -> Any:
 
 def derived(problem: Problem) -> Problem:
     """With rows that follow from its own."""
-    return problem.strengthen(pairs)
+    return problem.strengthened(pairs)
 
 
 OVERLAPPING = {"one": [0, 1, 2], "two": [2, 3, 4], "three": [5], "four": [6, 7, 8]}
