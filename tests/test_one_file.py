@@ -485,7 +485,7 @@ def test_a_branching_rule(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(UsageError, match=message):
             mipfs.solve(problem, "branch", branching="wrong")
     monkeypatch.delitem(branching.RULES, "wrong")
-    known = "one of largest-weight, most-fractional, pseudo-costs, reliability, first"
+    known = f"one of {', '.join(branching.RULES)}"
     with pytest.raises(UsageError, match=f"branching = 'best' is not known; it is {known}"):
         mipfs.solve(problem, "branch", branching="best")
 
@@ -885,6 +885,8 @@ def test_a_reader(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     solved, wanted = (mipfs.solve(Problem(one, M=2)) for one in (found, same))
     assert (solved.selected, solved.objective) == (wanted.selected, pytest.approx(wanted.objective))
     assert mipfs.verify(solved, found).accepted
+    with pytest.raises(DataError, match="json files are read as a whole alone"):
+        mipfs.convert(place / "data.json", place / "store")
     for wrong in ("{", "[]", '[{"label": 1, "a": 2}, {"label": -1}]'):
         (place / "data.json").write_text(wrong)
         with pytest.raises(DataError, match="not a list of samples"):

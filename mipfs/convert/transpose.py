@@ -258,7 +258,9 @@ def _chunks(
     if kind in PREPARED:
         found = asked.survey
         return table_chunks(kind, source, stream, asked.label, position, found.reading, found.fill)
-    return memory_chunks(source, asked.label, position)
+    if kind == "npz":
+        return memory_chunks(source, asked.label, position)
+    raise DataError(f"{kind} files are read as a whole alone", "write it as CSV, Parquet, svmlight or npz", path=source)
 
 
 def _narrow(chunk: Chunk, dtype: str, source: Path) -> Any:

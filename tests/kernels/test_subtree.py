@@ -129,7 +129,7 @@ def test_rules_choose_among_the_free_fractional_or_all_free(name: str, seed: int
         assert size[at] == max(size[t] for t in among)
     elif name == "most-fractional":
         assert (closeness[at], size[at]) == max((closeness[t], size[t]) for t in among)
-    else:
+    elif name in ("pseudo-costs", "reliability"):
         tries_out, out, tries_in, inside = relaxed.memory[relaxed.atoms].T
         score = out / tries_out * sigma * (inside / tries_in) * (1.0 - sigma)
         reliable = [t for t in among if name == "pseudo-costs" or min(tries_out[t], tries_in[t]) >= RELIABLE]
