@@ -1,4 +1,4 @@
-"""A node of `branch` with rows, groups, trees or scaled features: the Boolean relaxation over the rows' polytope.
+"""The nodes of `branch`, with rows or without: who relaxes them, and the relaxation over the rows' polytope.
 
     bound = g(α) + y'(row bounds) + min over Σσ ≤ M of (c − ½ s(α) − A'y)'σ        for any α ∈ A and any multipliers y
 
