@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.data.instance import Instance
+from mipfs.data.instance import Instance, SelectDefaults
 from mipfs.data.split import Pair, Split
 from mipfs.errors import UsageError
 from mipfs.measures.judged import OF_BOTH
@@ -126,7 +126,9 @@ def _fold(data: Instance, pair: Pair) -> Fold:
     train, test = pair
     X = data.refill(train).block().values[test]  # missing values are what the training part says
     shift = np.where(data.center == 0.0, data.shift, 0.0)  # nothing was taken off what is centred implicitly
-    return Fold(replace(data.part(train), groups=data.groups), X, data.y[test], test, shift, data.scale)
+    counted = SelectDefaults(words=data.select.words)
+    part = replace(data.part(train), groups=data.groups, words=data.words, select=counted)
+    return Fold(part, X, data.y[test], test, shift, data.scale)
 
 
 TRAINED, TESTED, NEITHER = 0, 1, 2
