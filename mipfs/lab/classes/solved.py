@@ -62,7 +62,7 @@ def _part(
     """The classifier of one class, judged on its data."""
     weights, b = own
     none = Rows.empty(data.n_features)
-    chosen = {"M": len(features), "forced_in": tuple(features), "forced_out": (), "rows": none}
+    chosen: dict[str, Any] = {"M": len(features), "forced_in": tuple(features), "forced_out": (), "rows": none}
     problem = Problem(data, atoms=Features(data), **chosen, **given)
     ids = np.array([data.index[name] for name in features], dtype=np.int64)
     w = np.array([weights.get(name, 0.0) for name in features])

@@ -172,7 +172,7 @@ def methods() -> Mapping[str, BenchMethod]:
         selects = name in baselines.available()
         fit = BY_MEASURE.get(name) or _Baseline(name)
         joint = name in BY_MEASURE
-        kind = {"is_joint": joint, "is_whole": not selects}
+        kind: dict[str, Any] = {"is_joint": joint, "is_whole": not selects}
         found[name] = BenchMethod(name, about.what, about.source, fit, about.uses_c, selects, **kind)
     known = "the SVM on the features that matter, named by --ideal: a reference"
     found["svm-ideal"] = BenchMethod("svm-ideal", known, "Tan 2010, section 3.3", _ideal, selects=False, is_whole=True)
