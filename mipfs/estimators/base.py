@@ -85,6 +85,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     impute: Any = None
     _imputer: Any = None
     _words: Any = None
+    columns_: Any
 
     def _allowed(self, names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """The parameters of the problem that say which selections from `names`, or `groups` of these, are allowed."""
@@ -146,7 +147,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             self._words = learn_words(X)
             self._reading = reading_of(X, self._words)
             given, X = X, encode_words(X, self._words, self.unknown)
-            vars(self).pop("columns_", None)
+            self.__dict__.pop("columns_", None)
         X, y = validated(self, X, y, accept_sparse="csc", dtype=np.float64, order="F")
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -169,7 +170,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "columns_"):
             return self
         inner = object.__new__(type(self))
-        vars(inner).update(vars(self), feature_names_in_=self.columns_, n_features_in_=self.columns_.size)
+        inner.__dict__ |= self.__dict__ | {"feature_names_in_": self.columns_, "n_features_in_": self.columns_.size}
         return inner
 
     def _names(self) -> Any:
