@@ -6,6 +6,7 @@ they are those that a splitter of scikit-learn, or a list of pairs, gives.
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Iterable, Sequence
@@ -82,9 +83,9 @@ def settled(data: Instance, folds: Any) -> tuple[Instance, int]:
     if isinstance(folds, (int, np.integer, str)) or folds is None:
         return data, check_folds(data, folds)
     of = None if data.split is None else data.split.of
-    words = "given parts"
+    words, splitter = "given parts", None
     if hasattr(folds, "split"):
-        words = " ".join(str(folds).split())
+        words, splitter = " ".join(str(folds).split()), folds
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # that it takes no groups
@@ -94,8 +95,24 @@ def settled(data: Instance, folds: Any) -> tuple[Instance, int]:
     if not isinstance(folds, Iterable) or getattr(folds, "ndim", 1) == 0:
         raise UsageError(f"folds = {folds!r}: give a number, a splitter of scikit-learn, or pairs (training, test)")
     pairs = [_pair(one, data.n_samples, number) for number, one in enumerate(folds, 1)]
-    found = replace(data, split=Split(words, of, pairs))
+    found = replace(data, split=Split(words, of, pairs, splitter))
     return found, check_folds(found, len(pairs))
+
+
+def inner_folds(train: Instance, splitter: Any, k: int) -> tuple[Instance, int]:
+    """A training part with the folds inside it, and how many: by the splitter of the outer ones, if that has a number.
+
+    Parameters
+    ----------
+    train : Instance
+    splitter : of `Split`, or None: `k` folds as `stratify` makes them
+    k : int >= 2
+    """
+    if not isinstance(getattr(splitter, "n_splits", None), (int, np.integer)):
+        return train, k
+    inside = copy.copy(splitter)
+    inside.n_splits = int(k)
+    return settled(train, inside)
 
 
 def stratify(data: Instance, k: int, seed: int) -> list[Fold]:
