@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from mipfs.atoms import AtomColumns, Atoms, merge_columns, same_data, shares, split_squares
 from mipfs.atoms.features import Features
-from mipfs.atoms.groups import Groups
+from mipfs.atoms.groups import Groups, words_whole
 from mipfs.data.block import Block
 from mipfs.data.bounds import excluding_0, settle_bounds
 from mipfs.data.checks import anywhere
@@ -71,6 +71,12 @@ def report_value(value: float, margin: str, exponent: int = 0) -> float:
     return -0.25 / value if value > 0 else -math.inf
 
 
+def _default_atoms(data: Instance) -> Atoms:
+    """What is selected where nothing else is said: single features, or columns of words whole where the data ask it."""
+    whole = words_whole(data) if data.select.words == "groups" else None
+    return Features(data) if whole is None else whole
+
+
 @dataclass(frozen=True, eq=False)
 class Problem(ClassWeighted):
     """What is to be solved. Immutable; `replace` and `with_rows` return new problems.
@@ -96,7 +102,8 @@ class Problem(ClassWeighted):
     cardinality : bool, default True
         False drops the cardinality row even where the data asks for one.
     atoms : Atoms, optional
-        What can be selected: the single features by default, or `mipfs.atoms.groups.Groups`, or
+        What can be selected: the single features by default (with ``[select] words = "groups"`` of the data a column
+        of words whole), or `mipfs.atoms.groups.Groups`, or
         `mipfs.atoms.tree.Tree`; columns that are computed (`mipfs.atoms.made.Made`, and
         `mipfs.atoms.additive.Additive`, functions of single features) are then the features of `data`,
         as are products of features (`mipfs.atoms.pairs.Pairs`), of which M is all that can be said.
@@ -267,7 +274,7 @@ class Problem(ClassWeighted):
 
     def _take_atoms(self) -> Instance:
         """Settle atoms and data; whose rows and forced names hold: of functions of features those of the features."""
-        given: Any = Features(self.data) if self.atoms is None else self.atoms
+        given: Any = _default_atoms(self.data) if self.atoms is None else self.atoms
         if not isinstance(given, Atoms):
             raise UsageError(f"atoms = {show_value(given)} must be atoms, as mipfs.atoms.make makes them")
         if not (same_data(given.raw, self.data) or same_data(given.data, self.data)):
@@ -424,7 +431,7 @@ class Problem(ClassWeighted):
         if inside:
             raise UsageError(
                 f"the data's rows or forced features are about {inside[0]!r}, which is not among the atoms; "
-                "name what is selected as a whole, or leave atoms out"
+                "name what is selected as a whole (a column of words by its own name), or select single features"
             )
         return Rows.of(self.data.rows, {name: k for k, name in enumerate(self.atoms.names)})
 

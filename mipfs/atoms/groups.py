@@ -62,7 +62,9 @@ class Groups(Atoms):
         groups: Mapping[str, Sequence[str | int]] | None = None,
         scaling: Scaling = "none",
     ) -> None:
-        given: Mapping[str, Sequence[str | int]] = _with_single_features(data) if groups is None else groups
+        given: Mapping[str, Sequence[str | int]] = (
+            _with_single_features(data, data.groups) if groups is None else groups
+        )
         if not given:
             raise UsageError("no groups are given, and the data has none; list them under [groups] or pass groups=")
         self.data = data
@@ -136,17 +138,23 @@ class Groups(Atoms):
         return np.add.reduceat(values[self._members], self._starts)
 
 
-def _with_single_features(data: Instance) -> Mapping[str, Sequence[str]]:
-    """The groups of the data, if it has any, and a group for every feature in none of them: numbers beside words."""
-    inside = {name for members in data.groups.values() for name in members}
-    alone = [name for name in data.feature_names if name not in inside] if data.groups else []
+def words_whole(data: Instance) -> Groups | None:
+    """Every column of words as one atom, and every other feature as one; None where there are no columns of words."""
+    words = {name: data.groups[name] for name in data.words if name in data.groups}
+    return Groups(data, _with_single_features(data, words)) if words else None
+
+
+def _with_single_features(data: Instance, groups: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+    """Groups of the data, if there are any, and a group for every feature in none of them: numbers beside words."""
+    inside = {name for members in groups.values() for name in members}
+    alone = [name for name in data.feature_names if name not in inside] if groups else []
     for name in alone:
-        if name in data.groups:
+        if name in groups:
             raise UsageError(
                 f"a group and a feature in no group are both called {name!r}; give the group another name or list the "
                 "feature in a group"
             )
-    return {**data.groups, **{name: (name,) for name in alone}}
+    return {**groups, **{name: (name,) for name in alone}}
 
 
 def columns_at(ids: Ids, starts: Integers, sizes: Integers, scale: Array, among: Integers | None = None) -> AtomColumns:

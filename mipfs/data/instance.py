@@ -70,11 +70,15 @@ class Row:
 
 @dataclass(frozen=True)
 class SelectDefaults:
-    """The part of ``[select]`` that is no row: ``M`` and the forced features, by name."""
+    """The part of ``[select]`` that is no row: ``M``, the forced features by name, and what a column of words counts.
+
+    `words` is "features", every word of a column by itself, or "groups": a column of words is selected whole.
+    """
 
     M: int | None = None
     forced_in: tuple[str, ...] = ()
     forced_out: tuple[str, ...] = ()
+    words: str = "features"
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,11 +23,13 @@ class Split:
     by : str, the column that says which samples belong together, or the splitter that gave the pairs
     of : (n,) ndarray of int, or None: samples of the same number are never on both sides of a fold
     pairs : sequence of (training, test), the folds where they are given
+    splitter : the splitter of scikit-learn that gave the pairs, or None
     """
 
     by: str
     of: Integers | None = None
     pairs: Sequence[Pair] = ()
+    splitter: Any = None
 
     @property
     def count(self) -> int:

@@ -18,7 +18,6 @@ from mipfs.atoms.made import Made as Computed
 from mipfs.atoms.monomials import Monomials
 from mipfs.atoms.pairs import Pairs
 from mipfs.data.bounds import WeightBounds
-from mipfs.data.frames import as_frame
 from mipfs.data.instance import Instance
 from mipfs.data.linear import combine_columns
 from mipfs.data.matrix import standing
@@ -317,8 +316,8 @@ class AtomClassifier(AtomSelector, LinearClassifier):
         """
         check_is_fitted(self)
         with scikit_errors():
-            X = as_frame(X)
-        X = validate_data(self, X, accept_sparse="csc", dtype=np.float64, reset=False)
+            X = self._in_features(X)
+        X = validate_data(self._in_columns(), X, accept_sparse="csc", dtype=np.float64, reset=False)
         if not isinstance(self._made[k], Functions):
             raise ValueError("contributions are of functions of single features, such as atoms='splines'")
         with scikit_errors():

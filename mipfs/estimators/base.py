@@ -19,7 +19,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mipfs.data.frames import as_rows, is_by_names
+from mipfs.data.frames import as_rows, is_by_names, names_of
 from mipfs.data.instance import Instance
 from mipfs.data.linear import decision
 from mipfs.data.recipe import Prepared
@@ -85,6 +85,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     impute: Any = None
     _imputer: Any = None
     _words: Any = None
+    columns_: Any
 
     def _allowed(self, names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """The parameters of the problem that say which selections from `names`, or `groups` of these, are allowed."""
@@ -145,7 +146,8 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             X, prepared = prepared_of(X, self._imputer)
             self._words = learn_words(X)
             self._reading = reading_of(X, self._words)
-            X = encode_words(X, self._words, self.unknown)
+            given, X = X, encode_words(X, self._words, self.unknown)
+            self.__dict__.pop("columns_", None)
         X, y = validated(self, X, y, accept_sparse="csc", dtype=np.float64, order="F")
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -158,7 +160,46 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             self._remember(instances[0])
             self._keep(self._fit_together(instances) or list(map(self._fit_binary, self._announce(instances))))
             self._learn_probabilities(X if names is None else _frame_of(X, names), y, codes, sample_weight, prepared)
+        if self._words:  # until here they are those of the columns that the words became
+            self.columns_, self.feature_names_in_ = names, np.array(names_of(given), dtype=object)
+            self.n_features_in_ = self.feature_names_in_.size
         return self
+
+    def _in_columns(self) -> Self:
+        """The estimator as one of the columns that words became, for what scikit-learn checks of a matrix of these."""
+        if not hasattr(self, "columns_"):
+            return self
+        inner = object.__new__(type(self))
+        inner.__dict__ |= self.__dict__ | {"feature_names_in_": self.columns_, "n_features_in_": self.columns_.size}
+        return inner
+
+    def _names(self) -> Any:
+        """The names of the columns of `support_`; None where X had none."""
+        return getattr(self, "columns_", getattr(self, "feature_names_in_", None))
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """The names of the selected features; of columns of words their features ``column=word``.
+
+        Parameters
+        ----------
+        input_features : (n_features_in_,) array-like of str, optional
+            Names of the columns of X, which must be those that X had in training if it had names.
+
+        Returns
+        -------
+        (k,) ndarray of str
+
+        Raises
+        ------
+        ValueError
+            Other names than those of training.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "columns_"):
+            return cast(npt.NDArray[np.object_], super().get_feature_names_out(input_features))
+        if input_features is not None and list(input_features) != self.feature_names_in_.tolist():
+            raise ValueError("input_features is not equal to feature_names_in_")
+        return cast(npt.NDArray[np.object_], self.columns_[self.support_])
 
     def _announce(self, instances: list[Instance]) -> Iterator[Instance]:
         """The binary problems' data, one after the other; where the fit talks, it says which class they are about."""
@@ -169,7 +210,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _instances(self, X: Any, codes: Any, sample_weight: Any, prepared: Prepared | None = None) -> list[Instance]:
         """The data of the binary problems, of a matrix that was validated."""
-        names = getattr(self, "feature_names_in_", None)
+        names = self._names()
         found = binary_instances(
             X,
             codes,
@@ -201,7 +242,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _in_features(self, X: Any) -> Any:
         """New rows with features for columns of words; those by the names of their cells in training's order."""
         held, _ = prepared_of(X, self._imputer)
-        found, names = encode_words(held, self._words, self.unknown), getattr(self, "feature_names_in_", None)
+        found, names = encode_words(held, self._words, self.unknown), self._names()
         if names is not None and is_by_names(X) and set(names) <= set(found.columns):
             return found[list(names)]
         return found
@@ -211,7 +252,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         with scikit_errors():
             X = self._in_features(X)
-        return super().transform(X)
+        return SelectorMixin.transform(self._in_columns(), X)
 
     def verify(self, X: Any, y: Any, sample_weight: Any = None) -> Report | list[Report]:
         """Check what was fitted against the data that it was fitted on, as `mipfs.verify` does.
@@ -237,7 +278,8 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             results = self.result_ if isinstance(self.result_, list) else [self.result_]
             X, prepared = prepared_of(X, self._imputer)
             X = encode_words(X, self._words)
-            X, y = validate_data(self, X, y, accept_sparse="csc", dtype=np.float64, order="F", reset=False)
+            given: dict[str, Any] = {"accept_sparse": "csc", "dtype": np.float64, "order": "F", "reset": False}
+            X, y = validate_data(self._in_columns(), X, y, **given)
             codes = np.searchsorted(self.classes_, y)
             known = (codes < self.classes_.size) & (self.classes_[np.minimum(codes, self.classes_.size - 1)] == y)
             if not np.all(known):
@@ -292,7 +334,7 @@ class Classifier(ProbabilityMixin, ClassifierMixin, SupportSelector):  # type: i
         check_is_fitted(self)
         with scikit_errors():
             X = self._in_features(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = validate_data(self._in_columns(), X, accept_sparse="csr", dtype=np.float64, reset=False)
         values = self._values(X)
         return values[:, 0] if self.classes_.size == 2 else values
 
@@ -317,7 +359,7 @@ class LinearClassifier(Classifier):
         if hasattr(self, "coef_"):
             small = np.flatnonzero(self.support_ & (np.abs(self.coef_).sum(axis=0) < LEAST_WEIGHT))
             if small.size:
-                names = getattr(self, "feature_names_in_", None)
+                names = self._names()
                 lost = [f"column {j}" if names is None else repr(str(names[j])) for j in small]
                 warnings.warn(
                     f"SelectFromModel drops weights below {LEAST_WEIGHT:g}, of {first_of(lost, MOST_NAMES)}; use "

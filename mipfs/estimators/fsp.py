@@ -115,8 +115,10 @@ class FSPClassifier(AtomClassifier):
         Objective, bound, gap, trace and status. Features without a name are called x1, x2, ... there.
     n_iter_ : int
         Iterations of the driver, the largest of all classes.
-    n_features_in_ : int
-    feature_names_in_ : (p,) ndarray of str, where X had names
+    n_features_in_ : int, columns of X
+    feature_names_in_ : (n_features_in_,) ndarray of str, where X had names
+    columns_ : (p,) ndarray of str, where X had columns of words
+        The names of the columns of `coef_` and `support_`, in which ``column=word`` stands for a column of words.
 
     Examples
     --------

@@ -30,7 +30,7 @@ def scikit_errors() -> Iterator[None]:
 
 
 def validated(model: Any, X: Any, *args: Any, **options: Any) -> Any:
-    """As scikit-learn's `validate_data`; a sparse matrix of too many columns is named.
+    """As scikit-learn's `validate_data`; a sparse matrix of too many columns is named, and what missing values ask for.
 
     Raises
     ------
@@ -42,6 +42,10 @@ def validated(model: Any, X: Any, *args: Any, **options: Any) -> Any:
         if not sparse.issparse(X):
             raise
         raise ValueError(str(too_wide(*X.shape))) from None
+    except ValueError as error:
+        if "Input X contains NaN" not in str(error) or getattr(model, "impute", "") is not None:
+            raise
+        raise ValueError("Input X contains NaN; fill missing values in, or give impute='median'") from None
 
 
 def take(model: Any, given: Mapping[str, Any]) -> None:

@@ -66,8 +66,8 @@ def reading_of(X: Any, words: Words | None) -> TableReading | None:
 
 
 def _candidates(X: Any) -> list[int]:
-    """Places of the columns that may hold words."""
-    return [k for k, kind in enumerate(X.dtypes) if str(kind) == "category" or getattr(kind, "kind", "O") in "OUST"]
+    """Places of the columns that may hold words, or what is neither words nor numbers, such as dates."""
+    return [k for k, kind in enumerate(X.dtypes) if str(kind) == "category" or getattr(kind, "kind", "O") in "OUSTmM"]
 
 
 def encode_words(X: Any, words: Words | None, unknown: str = "refuse") -> Any:

@@ -78,6 +78,14 @@ def _defaults(
             "select",
             "M",
         )
+    words = content.get("words", "features")
+    if words not in ("features", "groups"):
+        sidecar.fail(
+            f"[select] words is {words!r}",
+            'write "groups" to select a column of words whole, or "features" to select its words one by one',
+            "select",
+            "words",
+        )
     forced = {key: sidecar.feature_list(known, "select", key) for key in ("forced_in", "forced_out")}
     for name in forced["forced_in"]:
         if name in forced["forced_out"]:
@@ -95,7 +103,7 @@ def _defaults(
         for name in names
         if name not in features
     ]
-    return SelectDefaults(M, **single), rows
+    return SelectDefaults(M, **single, words=words), rows
 
 
 def _lists(

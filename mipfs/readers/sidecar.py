@@ -43,7 +43,7 @@ TABLES: dict[str, tuple[str, ...] | None] = {
     "penalty": None,
     "groups": None,
     "select": (
-        *("M", "budget", "forced_in", "forced_out"),
+        *("M", "words", "budget", "forced_in", "forced_out"),
         *("implies", "conflicts", "at_most", "at_least", "exactly"),
     ),
     "weights": ("nonnegative", "nonpositive", "bounds", "box", "rows"),

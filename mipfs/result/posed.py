@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mipfs.atoms.features import Features
 from mipfs.data.instance import Instance
 from mipfs.data.over_weights import of_stated
 from mipfs.errors import UsageError
@@ -36,7 +37,7 @@ def posed_again(result: Result, data: Instance, what: str, **changes: Any) -> Pr
         raise UsageError(f"{what} is for single features, and this result selects others; solve it anew without atoms")
     if params.get("regulariser") is not None:
         raise UsageError(f"{what} is for the squared norm, and this result has another term of the weights")
-    given: dict[str, Any] = {name: params[name] for name in ("loss", "bias", "C")}
+    given: dict[str, Any] = {"atoms": Features(data)} | {name: params[name] for name in ("loss", "bias", "C")}
     given |= {"class_weight": params.get("class_weight") or {}, "weight_bounds": params.get("weight_bounds") or {}}
     given["weight_rows"] = of_stated(params)
     given |= {name: value for name, value in changes.items() if value is not None}

@@ -154,7 +154,8 @@ def levels_in_words(result: Result) -> str:
     said = [f"{count} are words of {visible(column)}" for column, count in counts.items() if count > 1]
     if not said:
         return ""
-    return f"every word counts: {', '.join(said)}; atoms=groups selects a column of words whole, and counts it once"
+    column = 'atoms=groups, or words = "groups" under [select] of the .toml, counts a column once'
+    return f"every word counts: {', '.join(said)}; {column}"
 
 
 def classes_in_words(result: Result) -> str:

@@ -160,3 +160,51 @@ def test_a_lazy_frame_of_polars_is_refused() -> None:
     result = mipfs.solve(mipfs.Problem(mipfs.read(frame, label="y"), M=1, C=1.0))
     with pytest.raises(UsageError, match="LazyFrame of polars"):
         result.predict(polars(frame).lazy())
+
+
+def test_what_is_neither_numbers_nor_words_is_named_in_estimators() -> None:
+    frame = table()
+    X, y = frame[["a", "b"]], frame.y
+    dates = pd.date_range("2024", periods=120)
+    for column in (dates, dates.tz_localize("UTC"), dates - dates[0], dates.to_period("D")):
+        with pytest.raises(ValueError, match=r"column 'when' .*give numbers or words"):
+            mipfs.FSPClassifier(M=1).fit(X.assign(when=column), y)
+    model = mipfs.FSPClassifier(M=1).fit(X, y)
+    with pytest.raises(ValueError, match="column 'a' has the type datetime"):
+        model.predict(X.assign(a=dates))
+
+
+def test_missing_values_are_refused_with_what_fills_them_in() -> None:
+    frame = table()
+    X, y = frame[["a", "b"]].copy(), frame.y
+    X.loc[3, "b"] = np.nan
+    for given in (X, X.to_numpy()):
+        with pytest.raises(ValueError, match=r"^Input X contains NaN; fill missing values in, or give impute="):
+            mipfs.FSPClassifier(M=1).fit(given, y)
+
+
+def test_names_and_numbers_of_columns_are_those_of_the_frame() -> None:
+    frame = table()
+    frame["size"] = np.random.default_rng(1).choice(["S", "M", "L"], 120)
+    X, y = frame.drop(columns="y"), frame.y
+    model = mipfs.FSPClassifier(M=3, C=1.0, forced_in=["size"]).set_output(transform="pandas").fit(X, y)
+    assert model.feature_names_in_.tolist() == list(X.columns)
+    assert model.n_features_in_ == 5
+    assert model.columns_.tolist() == list(mipfs.read(frame, label="y", checks=False).feature_names)
+    assert model.coef_.shape[1] == model.support_.size == model.columns_.size == 7
+    kept = model.columns_[model.support_].tolist()
+    assert model.get_feature_names_out().tolist() == kept == model.get_feature_names_out(X.columns).tolist()
+    assert model.transform(X).columns.tolist() == kept
+    with pytest.raises(ValueError, match="input_features is not equal"):
+        model.get_feature_names_out(kept)
+    encoded = pd.DataFrame(
+        {
+            name: X[name] if name in X else (X[name[: name.index("=")]] == name[name.index("=") + 1 :]).astype(float)
+            for name in model.columns_
+        }
+    )
+    np.testing.assert_array_equal(model.predict(encoded), model.predict(X))
+    assert model.verify(X, y).accepted
+    again = model.set_params(forced_in=None).fit(X[["a", "b"]], y)
+    assert again.n_features_in_ == 2
+    assert not hasattr(again, "columns_")

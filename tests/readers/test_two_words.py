@@ -189,7 +189,8 @@ def test_estimators_have_the_features_of_read() -> None:
     table = frame()
     X, y = table.drop(columns="label"), table.label
     model = FSPClassifier(M=2, C=0.1, scale="standard").fit(X, y)
-    assert model.feature_names_in_.tolist() == list(mipfs.read(table).feature_names)
+    assert model.feature_names_in_.tolist() == list(X.columns)
+    assert model.columns_.tolist() == list(mipfs.read(table).feature_names)
     assert model.result_.data_sha256 == mipfs.read(table, scale="standard").sha256
     same = mipfs.solve(Problem(mipfs.read(table, scale="standard"), M=2, C=0.1))
     np.testing.assert_allclose(model.decision_function(X), same.decision_function(table), atol=1e-4)

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from mipfs.atoms.features import Features
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.inner.regularised import RegularisedSolver
@@ -186,7 +187,8 @@ def rfe(
 def plain_svm(data: Instance, ids: Integers, C: float, bias: bool, loss: str = "squared-hinge") -> Linear:
     """The SVM on the columns `ids`, with a free intercept or none, and the data's bounds on the weights."""
     if data.weight_bounds:
-        bounded = RegularisedSolver(Problem(data, loss=loss, bias=bias, C=C)).solve(ids, tol=1e-9)
+        problem = Problem(data, loss=loss, bias=bias, C=C, atoms=Features(data))
+        bounded = RegularisedSolver(problem).solve(ids, tol=1e-9)
         return linear(data, ids, bounded.w, bounded.b, C)
     svm = get_loss(loss).Solver(data, C * data.sample_weight, bias).solve(ids, tol=1e-9)
     return linear(data, ids, svm.w, svm.b, C)

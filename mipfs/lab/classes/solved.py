@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mipfs import drivers
+from mipfs.atoms.features import Features
 from mipfs.data.instance import Instance
 from mipfs.data.rules import EXACT_RULES
 from mipfs.data.stacked import bounds_of, features_among, unstack_weights
@@ -61,7 +62,8 @@ def _part(
     """The classifier of one class, judged on its data."""
     weights, b = own
     none = Rows.empty(data.n_features)
-    problem = Problem(data, M=len(features), forced_in=tuple(features), forced_out=(), rows=none, **given)
+    chosen: dict[str, Any] = {"M": len(features), "forced_in": tuple(features), "forced_out": (), "rows": none}
+    problem = Problem(data, atoms=Features(data), **chosen, **given)
     ids = np.array([data.index[name] for name in features], dtype=np.int64)
     w = np.array([weights.get(name, 0.0) for name in features])
     described = described_at(problem, ids)

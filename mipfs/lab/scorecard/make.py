@@ -57,7 +57,8 @@ def scorecard(
 
     Parameters
     ----------
-    result : Result over single features, with a classifier
+    result : Result over single features or groups of them, such as columns of words, with a classifier
+        A card of groups is that of their features, with every one of them in it.
     data : Instance, the data that it was solved on
     points : int >= 1, K
     bins : int
@@ -84,11 +85,13 @@ def scorecard(
     Raises
     ------
     UsageError
-        A result without a classifier, over other things than single features, or of other data. With `joint` also
-        one with rows, penalties or forced features.
+        A result without a classifier, over other things than features and disjoint groups, or of other data. With
+        `joint` also one over groups, or with rows, penalties or forced features.
     """
     asked = points, bins, gap
     if joint:
+        if result.atoms is not None:
+            raise UsageError("joint counts single features, and this result selects groups; leave joint out")
         from mipfs.lab.scorecard.together import together
 
         card = together(result, data, asked, time_limit)
@@ -102,9 +105,9 @@ def _best(
 ) -> Scorecard:
     """The card of the features of a result, or the best of those of its near-optimal sets."""
     end = time.monotonic() + time_limit
-    best = card_of(result, data, asked, end)
-    listed = _sets(result) if near_optimal else []
-    others = [names for names in listed if names != frozenset(best.result.selected)]
+    own = frozenset(result.selected)
+    best = card_of(result if result.atoms is None else of_set(result, data, own), data, asked, end)
+    others = [names for names in (_sets(result) if near_optimal else []) if names != own]
     if not others:
         return best
     least, tried = best, 1
@@ -126,10 +129,29 @@ def _sets(result: Result) -> list[frozenset[str]]:
 
 
 def of_set(result: Result, data: Instance, names: frozenset[str]) -> Result:
-    """The result of the same problem where exactly these features are selected."""
-    inside = tuple(name for name in data.feature_names if name in names)
+    """The result of the same problem where exactly these features, or the features of these groups, are selected."""
+    columns = names if result.atoms is None else _columns_of(result, names)
+    inside = tuple(name for name in data.feature_names if name in columns)
     given = {"forced_in": inside, "forced_out": (), "M": len(inside), "lam": 0.0}
-    return drivers.solve(posed_again(result, data, "a scorecard", **given))
+    return drivers.solve(posed_again(replace(result, atoms=None), data, "a scorecard", **given))
+
+
+def _columns_of(result: Result, names: frozenset[str]) -> frozenset[str]:
+    """The features of groups of a result, which are selected as they would be one by one.
+
+    Raises
+    ------
+    UsageError
+        No groups, groups that share a feature, or whose weights are scaled: their objective is another one.
+    """
+    atoms: Any = result.atoms
+    if "made" in atoms:
+        raise UsageError("a scorecard is for features or groups of them, and this result selects functions of features")
+    places = [g for g, name in enumerate(atoms["names"]) if name in names]
+    columns = [name for g in places for name in atoms["columns"][g]]
+    if len({*columns}) < len(columns) or any(atoms["scale"][g] != 1.0 for g in places):
+        raise UsageError("a scorecard is for groups that share no feature and are not scaled; solve it without atoms")
+    return frozenset(columns)
 
 
 def card_of(result: Result, data: Instance, asked: tuple[int, int, float], end: float) -> Scorecard:

@@ -74,6 +74,7 @@ class BenchMethod:
         False: a reference, which takes all features whatever M.
     has_limit : bool, whether it keeps the setting's time limit by itself
     is_joint : bool, whether it fits for a measure of all samples at once, which knows no class weights
+    is_whole : bool, whether it takes columns of words as one where the data ask it
     """
 
     name: str
@@ -84,3 +85,4 @@ class BenchMethod:
     selects: bool = True
     has_limit: bool = False
     is_joint: bool = False
+    is_whole: bool = False

@@ -22,9 +22,11 @@ from mipfs.lab.studies.bench_method import BenchMethod, MethodFit, MethodSetting
 from mipfs.losses import get_loss
 from mipfs.measures import MEASURES
 from mipfs.plumbing.alarm import TimeUp
+from mipfs.plumbing.arrays import Integers
 from mipfs.plumbing.registry import suggest_name
 
 if TYPE_CHECKING:
+    from mipfs.problem import Problem
     from mipfs.result.result import Result
 
 
@@ -45,7 +47,7 @@ class DriverMethod:
         problem = Problem(data, loss=self.loss, bias=setting.bias, M=M, C=C)
         limits: dict[str, Any] = {"gap": self.gap, "time_limit": setting.time_limit, "seed": setting.seed}
         result = solve(problem, self.driver, **limits)
-        ids = np.sort(data.columns_of(_selected_names(result)))
+        ids = _selected_columns(problem, result)
         return _fit_of(result, plain_svm(data, ids, C, setting.bias, self.loss))
 
 
@@ -66,7 +68,7 @@ class StructuralMethod:
         C_joint = 0.25 * C * data.n_samples
         problem = Problem(data, loss="structural", bias=setting.bias, M=M, C=C_joint, **asked)
         result = solve(problem, self.driver, gap=self.gap, time_limit=setting.time_limit)
-        ids = np.sort(data.columns_of(_selected_names(result)))
+        ids = _selected_columns(problem, result)
         return _fit_of(result, of_columns(data, ids, C, bias=setting.bias, **asked))
 
 
@@ -158,7 +160,9 @@ BY_SUPPORT_VECTORS = ("bss", "leverage", "rrqr", "rfe", "lpsvm")
 def methods() -> Mapping[str, BenchMethod]:
     """Every method that there is, by name."""
     found = {
-        name: BenchMethod(name, one.what, one.source, one, has_limit=True, is_joint=isinstance(one, StructuralMethod))
+        name: BenchMethod(
+            name, one.what, one.source, one, has_limit=True, is_joint=isinstance(one, StructuralMethod), is_whole=True
+        )
         for name, one in SOLVED.items()
     }
     for name, (what, whole) in WHOLE.items():
@@ -168,9 +172,10 @@ def methods() -> Mapping[str, BenchMethod]:
         selects = name in baselines.available()
         fit = BY_MEASURE.get(name) or _Baseline(name)
         joint = name in BY_MEASURE
-        found[name] = BenchMethod(name, about.what, about.source, fit, about.uses_c, selects, is_joint=joint)
+        kind: dict[str, Any] = {"is_joint": joint, "is_whole": not selects}
+        found[name] = BenchMethod(name, about.what, about.source, fit, about.uses_c, selects, **kind)
     known = "the SVM on the features that matter, named by --ideal: a reference"
-    found["svm-ideal"] = BenchMethod("svm-ideal", known, "Tan 2010, section 3.3", _ideal, selects=False)
+    found["svm-ideal"] = BenchMethod("svm-ideal", known, "Tan 2010, section 3.3", _ideal, selects=False, is_whole=True)
     return found | _sketches()
 
 
@@ -274,6 +279,12 @@ def _selected_names(result: Result) -> tuple[str, ...]:
             raise TimeUp
         raise NumericalError(f"{result.driver} found no classifier: {result.status.name}, {result.stop_reason.name}")
     return result.selected
+
+
+def _selected_columns(problem: Problem, result: Result) -> Integers:
+    """The columns of what a driver chose, ascending."""
+    atoms = problem.atoms_of([*_selected_names(result)])
+    return np.unique(problem.atoms.columns(np.asarray(atoms, dtype=np.int64)).ids)
 
 
 def _fit_of(result: Result, found: Linear) -> MethodFit:

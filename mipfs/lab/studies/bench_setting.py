@@ -19,6 +19,7 @@ from mipfs.lab.studies.folds import Fold, fold
 from mipfs.measures.judged import ACCURACY, SMALLER_IS_BETTER, check_judge, judged
 from mipfs.plumbing.declared import Count, Declared, Natural, NumberRange, Positive, Seed
 from mipfs.plumbing.digest import digest
+from mipfs.problem import Problem
 
 C_DEFAULT = (0.01, 0.1, 1.0, 10.0)
 FREE = ("methods", "M", "source")
@@ -54,6 +55,7 @@ class Setting(Declared):
     source, data_sha256, scaling : of the data
     class_weight : "balanced", tuple of (label, weight), or None; those of every training part, with which it is fitted
     split : str, what no outer fold takes apart, or what gave the folds, with a digest of it; "" of stratified folds
+    words : "features" or "groups", what M counts of a column of words: its words, or the column
     """
 
     methods: tuple[str, ...]
@@ -74,6 +76,7 @@ class Setting(Declared):
     ideal: tuple[str, ...] = ()
     class_weight: tuple[tuple[str, float], ...] | str | None = None
     split: str = ""
+    words: str = "features"
 
     @classmethod
     def of(cls, data: Instance, methods: Sequence[str], M: Sequence[int], **given: Any) -> Setting:
@@ -85,6 +88,7 @@ class Setting(Declared):
             An unknown method or measure, no values, one twice, or one out of its range.
         """
         about = {"source": data.source, "data_sha256": data.sha256, "scaling": data.scaling, "split": _split_of(data)}
+        about["words"] = data.select.words
         fields: dict[str, Any] = {**given, "C": tuple(given.get("C", C_DEFAULT)), **about}
         fields["ideal"] = tuple(given.get("ideal", ()))
         fields["class_weight"] = _settle_weights(given.get("class_weight"), data)
@@ -97,10 +101,9 @@ class Setting(Declared):
         for what, values in (("methods", made.methods), ("M", made.M), ("C", made.C)):
             if not values or len(set(values)) < len(values):
                 raise UsageError(f"{what} = {list(values)!r}: give at least one, and each once")
-        for name in made.methods:
-            get_method(name)
+        made._check_methods()
         for M_ in made.M:
-            check_size(M_, data.n_features)
+            check_size(M_, data.n_features if made.words == "features" else Problem(data).atoms.count)
         for C in made.C:
             check_weight(C)
         fold(data, made.folds, made.seed, 0)
@@ -108,6 +111,14 @@ class Setting(Declared):
         made._check_inner(data)
         made._check_measure(data)
         return made
+
+    def _check_methods(self) -> None:
+        single = [name for name in self.methods if not get_method(name).is_whole]
+        if single and self.words == "groups":
+            raise UsageError(
+                f"{single[0]} selects features one by one, and [select] words = 'groups' counts a column of words as "
+                "one; leave the method or the line out"
+            )
 
     def _check_repeats(self, data: Instance) -> None:
         if data.split is not None and self.repeats > 1 and (data.split.pairs or data.split.count == self.folds):
@@ -192,7 +203,8 @@ class Setting(Declared):
 
 def comparable_data(data: Instance) -> Instance:
     """The data as every method gets it: no rows, forced features, penalties or bounds, which baselines cannot keep."""
-    return dataclasses.replace(data, rows=(), select=SelectDefaults(), penalty={}, weight_bounds={}, weight_rows=())
+    select = SelectDefaults(words=data.select.words)
+    return dataclasses.replace(data, rows=(), select=select, penalty={}, weight_bounds={}, weight_rows=())
 
 
 COLUMN = "column "

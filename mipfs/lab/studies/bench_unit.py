@@ -22,7 +22,7 @@ from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.studies.bench_method import BenchMethod, MethodFit
 from mipfs.lab.studies.bench_methods import get_method
 from mipfs.lab.studies.bench_setting import FitUnit, Setting
-from mipfs.lab.studies.folds import Fold, fold
+from mipfs.lab.studies.folds import Fold, fold, inner_folds
 from mipfs.plumbing.alarm import TimeUp, alarm
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.plumbing.memory import peak
@@ -65,7 +65,8 @@ def run(data: Instance, setting: Setting, unit: FitUnit) -> Record:
             part = setting.part(data, unit.fold)
             M = data.n_features if unit.M is None else unit.M
             _warm_up(unit.method, data.is_sparse, setting)
-            record |= _measure_unit(method, part, M, replace(setting, seed=seed_of(setting, unit.fold)))
+            splitter = None if data.split is None else data.split.splitter
+            record |= _measure_unit(method, part, M, replace(setting, seed=seed_of(setting, unit.fold)), splitter)
         if said:
             record["message"] = _line(said[0].message)
     except (UsageError, DataError) as error:
@@ -91,10 +92,10 @@ def lost_record(unit: FitUnit, why: str) -> Record:
     return {"method": unit.method, "M": unit.M, "fold": unit.fold, "status": DIED, "message": why}
 
 
-def _measure_unit(method: BenchMethod, part: Fold, M: int, setting: Setting) -> Record:
+def _measure_unit(method: BenchMethod, part: Fold, M: int, setting: Setting, splitter: Any) -> Record:
     """Choose C, fit, test."""
     began = time.perf_counter()
-    C = setting.C[0] if len(setting.C) == 1 else _choose_price(method, part.train, M, setting)
+    C = setting.C[0] if len(setting.C) == 1 else _choose_price(method, part.train, M, setting, splitter)
     chosen = began if len(setting.C) == 1 else time.perf_counter()
     with peak() as memory:
         cpu = cpu_clock()
@@ -117,12 +118,13 @@ def _measure_unit(method: BenchMethod, part: Fold, M: int, setting: Setting) -> 
     }
 
 
-def _choose_price(method: BenchMethod, train: Instance, M: int, setting: Setting) -> float:
+def _choose_price(method: BenchMethod, train: Instance, M: int, setting: Setting, splitter: Any) -> float:
     """The C of best mean value over the inner folds, of equal ones the smallest; one that takes too long is out."""
     grid = sorted(setting.C)
-    values = np.zeros((setting.inner, len(grid)))
-    for number in range(setting.inner):
-        part = fold(train, setting.inner, setting.seed, number)
+    train, count = inner_folds(train, splitter, setting.inner)
+    values = np.zeros((count, len(grid)))
+    for number in range(count):
+        part = fold(train, count, setting.seed, number)
         fit = _fitter(method, _weigh_classes(method, part.train, setting), M, setting)
         for k, C in enumerate(grid):
             try:

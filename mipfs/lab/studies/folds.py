@@ -6,6 +6,7 @@ they are those that a splitter of scikit-learn, or a list of pairs, gives.
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Iterable, Sequence
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.data.instance import Instance
+from mipfs.data.instance import Instance, SelectDefaults
 from mipfs.data.split import Pair, Split
 from mipfs.errors import UsageError
 from mipfs.measures.judged import OF_BOTH
@@ -82,9 +83,9 @@ def settled(data: Instance, folds: Any) -> tuple[Instance, int]:
     if isinstance(folds, (int, np.integer, str)) or folds is None:
         return data, check_folds(data, folds)
     of = None if data.split is None else data.split.of
-    words = "given parts"
+    words, splitter = "given parts", None
     if hasattr(folds, "split"):
-        words = " ".join(str(folds).split())
+        words, splitter = " ".join(str(folds).split()), folds
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # that it takes no groups
@@ -94,8 +95,24 @@ def settled(data: Instance, folds: Any) -> tuple[Instance, int]:
     if not isinstance(folds, Iterable) or getattr(folds, "ndim", 1) == 0:
         raise UsageError(f"folds = {folds!r}: give a number, a splitter of scikit-learn, or pairs (training, test)")
     pairs = [_pair(one, data.n_samples, number) for number, one in enumerate(folds, 1)]
-    found = replace(data, split=Split(words, of, pairs))
+    found = replace(data, split=Split(words, of, pairs, splitter))
     return found, check_folds(found, len(pairs))
+
+
+def inner_folds(train: Instance, splitter: Any, k: int) -> tuple[Instance, int]:
+    """A training part with the folds inside it, and how many: by the splitter of the outer ones, if that has a number.
+
+    Parameters
+    ----------
+    train : Instance
+    splitter : of `Split`, or None: `k` folds as `stratify` makes them
+    k : int >= 2
+    """
+    if not isinstance(getattr(splitter, "n_splits", None), (int, np.integer)):
+        return train, k
+    inside = copy.copy(splitter)
+    inside.n_splits = int(k)
+    return settled(train, inside)
 
 
 def stratify(data: Instance, k: int, seed: int) -> list[Fold]:
@@ -126,7 +143,9 @@ def _fold(data: Instance, pair: Pair) -> Fold:
     train, test = pair
     X = data.refill(train).block().values[test]  # missing values are what the training part says
     shift = np.where(data.center == 0.0, data.shift, 0.0)  # nothing was taken off what is centred implicitly
-    return Fold(replace(data.part(train), groups=data.groups), X, data.y[test], test, shift, data.scale)
+    counted = SelectDefaults(words=data.select.words)
+    part = replace(data.part(train), groups=data.groups, words=data.words, select=counted)
+    return Fold(part, X, data.y[test], test, shift, data.scale)
 
 
 TRAINED, TESTED, NEITHER = 0, 1, 2

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.atoms.features import Features
 from mipfs.check.folds import FOUND, GONE
 from mipfs.check.rounding import NEAR
 from mipfs.check.several import DocumentReport
@@ -127,6 +128,7 @@ def _problem(document: Mapping[str, Any], data: Instance) -> Problem:
         given["intercept_scaling"] = params["constant"]
     return Problem(
         data,
+        atoms=Features(data),
         lam=params["lambda"],
         rows=_rows(_in_order(document)[0]["result"]["rows"], data),
         forced_in=tuple(params.get("forced_in") or ()),

@@ -136,6 +136,30 @@ def test_the_numbers_are_those_of_a_plain_nested_cross_validation(method: str, m
     assert dict(row.shares) == {j: np.mean([j in ids for ids in sets]) for j in set(np.concatenate(sets).tolist())}
 
 
+def test_inner_folds_are_the_splitters_too() -> None:
+    """In the order of time no C is chosen by what comes before."""
+    from sklearn.model_selection import TimeSeriesSplit
+
+    X, y = raw(3)
+    found = mipfs.bench(data(3), ["rfe"], [2], C=C, folds=TimeSeriesSplit(3), inner=2, jobs=1)
+
+    def value(train: np.ndarray, test: np.ndarray, C: float, seed: int) -> float:
+        scaler = StandardScaler().fit(X[train])
+        one = baselines.get_baseline("rfe")(Instance.from_arrays(scaler.transform(X[train]), y[train]), 2, C, seed=seed)
+        scores = one.scores(Instance.from_arrays(scaler.transform(X[test]), y[test], training=False))
+        return float(np.mean((scores > 0) == (y[test] > 0)))
+
+    chosen = []
+    for number, (train, test) in enumerate(TimeSeriesSplit(3).split(X)):
+        seed = seed_of(found.setting, number)
+        inner = list(TimeSeriesSplit(2).split(train))
+        means = [np.mean([value(train[a], train[b], c, seed) for a, b in inner]) for c in C]
+        chosen.append(C[int(np.argmax(means))])
+        assert found.records[number]["C"] == chosen[-1]
+        assert found.records[number]["value"] == pytest.approx(value(train, test, chosen[-1], seed))
+    assert len({*chosen}) == 2, "another rule would choose the same"
+
+
 @pytest.mark.every
 @pytest.mark.slow
 def test_every_method_is_there_and_leaves_a_classifier() -> None:
