@@ -28,6 +28,7 @@ import mipfs
 from mipfs import branching, drivers, formulation, losses, measures, readers, regularisers, separators
 from mipfs.atoms.groups import Groups
 from mipfs.check.tree import check
+from mipfs.convert import convert
 from mipfs.data.instance import Instance
 from mipfs.data.made import MadeMatrix
 from mipfs.errors import DataError, UsageError
@@ -886,7 +887,7 @@ def test_a_reader(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (solved.selected, solved.objective) == (wanted.selected, pytest.approx(wanted.objective))
     assert mipfs.verify(solved, found).accepted
     with pytest.raises(DataError, match="json files are read as a whole alone"):
-        mipfs.convert(place / "data.json", place / "store")
+        convert(place / "data.json", place / "store")
     for wrong in ("{", "[]", '[{"label": 1, "a": 2}, {"label": -1}]'):
         (place / "data.json").write_text(wrong)
         with pytest.raises(DataError, match="not a list of samples"):
