@@ -198,7 +198,9 @@ class PacedSearch:
 
     def _climbs_first(self) -> bool:
         """Whether the climb from the incumbent goes on, which begins after some work."""
-        if self._climb is None and (self._nodes > self.settings.after_nodes or self._work > self.settings.after_work):
+        late = self.settings.late if self._tree.run.is_near else 1
+        is_late = self._nodes > late * self.settings.after_nodes or self._work > late * self.settings.after_work
+        if self._climb is None and is_late:
             self._climb = Climb(self._tree.run, self._strands)
             self._climb.goes_on()
         return self._climb is not None
