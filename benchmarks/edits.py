@@ -2,7 +2,7 @@
 
     MIPFS_DATA=DATA python benchmarks/edits.py            # a table, and the median ratio of every kind of edit
     MIPFS_DATA=DATA python benchmarks/edits.py german     # one of sonar, german, spambase
-    MIPFS_DATA=DATA python benchmarks/edits.py frontier   # a frontier of german's budget, against a solve for each value
+    MIPFS_DATA=DATA python benchmarks/edits.py frontier   # twelve budgets on german as a frontier, and one by one
 
 DATA has a folder for each, with ``data.svm.gz``. Three edits cut the optimum off or make it dearer: a row that forbids
 its support, a budget that it just exceeds, a cost on its first feature; three others are M + 1, that row again without

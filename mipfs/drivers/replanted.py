@@ -39,7 +39,7 @@ RHO = 0.5
 OPENED = 0.8
 """Share of the leaves of an earlier tree that may open again: where more do, it has more of them than the problem asks
 for, and the search begins anew."""
-LEAVES_PER_SVM = 4
+LEAVES_PER_SVM = 2
 """Leaves of an earlier tree to each SVM of the climb before it is planted."""
 EXCESS = 1e-9
 """By how much an old ray must break a row, relative to its numbers: more than what anyone's rounding may be."""
