@@ -28,7 +28,7 @@ from mipfs.settings import SearchSettings
 Offer = tuple[npt.NDArray[np.float32], float]
 """Sizes of weights that are to be rounded, and what their relaxed σ add up to."""
 LATE = 50
-"""So many times later the climb begins beside what a problem near by left: its support is good, and SVMs cost more than
+"""By how much later the climb begins beside what a problem near by left: its support is good, and SVMs cost more than
 the nodes that they spare."""
 
 
