@@ -206,11 +206,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The command line; see the module."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--first", type=int, default=0, help="the first case, where a campaign goes on")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--case", type=int)
     asked = parser.parse_args(argv)
     counts, faults, began = Counter[str](), list[str](), time.perf_counter()
-    for case in range(asked.count) if asked.case is None else [asked.case]:
+    for case in range(asked.first, asked.first + asked.count) if asked.case is None else [asked.case]:
         try:
             found = chain(case, asked.seed, counts)
         except MipfsError as error:
@@ -218,6 +219,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         for fault in found:
             print(fault, flush=True)
         faults += found
+        if (case + 1) % 10 == 0:
+            print(f"chains {asked.first} to {case}: {len(faults)} faults, {counts['edits']} edits", flush=True)
     print(f"{len(faults)} faults; {dict(counts)}; {time.perf_counter() - began:.0f} s")
     return int(bool(faults))
 

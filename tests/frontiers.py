@@ -153,6 +153,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         failed += bool(wrong)
         if wrong:
             print(f"{seed}: {'; '.join(wrong)}", flush=True)
+        if (seed + 1) % 10 == 0:
+            print(f"seeds {seeds[0]} to {seed}: {failed} wrong, {counts['points']} points", flush=True)
     print(f"{len(seeds)} frontiers, {failed} wrong; " + ", ".join(f"{name} {n}" for name, n in sorted(counts.items())))
     return int(failed > 0)
 

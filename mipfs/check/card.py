@@ -21,7 +21,7 @@ import numpy as np
 
 from mipfs.check.classifier import DOUBTFUL_ERROR, certain
 from mipfs.check.in_unit import in_unit
-from mipfs.check.known import same
+from mipfs.check.known import is_joint, same
 from mipfs.check.points import MOST_BINS, PREFIX, CardLine, lines_of, totals
 from mipfs.check.result import check_result
 from mipfs.check.rounding import NEAR, TINY, Array, Arrays, Document, U, gap_between, number, refusal, require
@@ -221,7 +221,7 @@ def _kind_of(result: Document) -> None:
     require(result["objective"] is not None, "the result inside has no classifier")
     require(result.get("atoms") is None, "the result inside does not select single features")
     require(params.get("regulariser") is None, "the result inside has another term of the weights than their squares")
-    is_sum = params["loss"] != "structural" and params.get("margin", "unit") == "unit"
+    is_sum = not is_joint(result) and params.get("margin", "unit") == "unit"
     require(is_sum, "the loss of the result inside is no sum over the samples, or its margin is not 1")
 
 

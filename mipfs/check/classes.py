@@ -13,7 +13,7 @@ from typing import Any
 
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.joint import JOINT
-from mipfs.check.known import SCALING_OF_COLUMNS, require_schema, rules_of, same
+from mipfs.check.known import SCALING_OF_COLUMNS, is_joint, require_schema, rules_of, same
 from mipfs.check.result import check_result
 from mipfs.check.rounding import NEAR, Arrays, Document, gap_between, require
 from mipfs.check.scaling import REMEDY, by_rules, on_stated
@@ -312,5 +312,5 @@ def _check_class(together: Document, result: Document, data: Instance, bias: boo
     if together["objective"] is None:
         return
     certificate = {"kind": "tree", "bound": None, "gap": result["params"]["gap"]}
-    reading = JOINT if result["params"].get("loss") == "structural" else (Statement, Duals)
+    reading = JOINT if is_joint(result) else (Statement, Duals)
     read_on_data({**result, "certificate": certificate}, {}, data, reading, None, {})

@@ -28,7 +28,7 @@ from mipfs.check.dual_vectors import Duals
 from mipfs.check.in_unit import in_unit
 from mipfs.check.integers import Combinations
 from mipfs.check.joint import JOINT
-from mipfs.check.known import rules_of
+from mipfs.check.known import is_joint, rules_of
 from mipfs.check.leaves import REFUTED, SCREENED, WITHOUT, CoverTree
 from mipfs.check.rounding import Array, Arrays, Document, Integers, U, above, number, require, sum_below
 from mipfs.check.scaling import by_rules
@@ -440,7 +440,7 @@ def decide_atoms(
     data = by_rules(data, rules_of(document))
     _, scaled = functions.on_scale(document, arrays, data)
     document, arrays, scaled, _ = in_unit(document, arrays, scaled)
-    of_statement, of_duals = JOINT if document["params"].get("loss") == "structural" else (Statement, Duals)
+    of_statement, of_duals = JOINT if is_joint(document) else (Statement, Duals)
     statement = of_statement(document, scaled.data)
     statement.scaled = scaled
     derived.append(statement, document["certificate"].get("derived", ()))

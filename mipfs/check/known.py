@@ -120,7 +120,7 @@ def check_known(document: Document) -> None:
     _require_mapping(document["rows"], "terms")
     for name, value in (("atoms", document.get("atoms")), ("relaxed", document.get("relaxed"))):
         require(value is None or isinstance(value, Mapping), f"{name!r} is neither null nor a mapping")
-    is_sum = document["params"].get("loss") != "structural"
+    is_sum = not is_joint(document)
     _only(document["params"], PARAMS - OF_MEASURES if is_sum else PARAMS, "the parameters")
     _only(document["scaling"], SCALING if rules_of(document) == FIRST_RULES else SCALING - {"center"}, "the scaling")
     _only(document["labels"], LABELS, "the labels")
@@ -207,11 +207,17 @@ EVERY_ARRAY = ARRAYS | {"outside"} | VECTORS | LABELLINGS | OF_CARDS
 """What any certificate may hold; nothing else is read of one."""
 
 
+def is_joint(document: Document) -> bool:
+    """Whether the loss is one over the labellings of all samples together, whose certificates are of another kind."""
+    params = document.get("params")
+    return isinstance(params, Mapping) and params.get("loss") == "structural"
+
+
 def check_arrays(document: Document, arrays: Iterable[str]) -> None:
     """Refuse a sidecar with an array that belongs to no certificate of its kind."""
     made = (document.get("atoms") or {}).get("made") or {}
     known = ARRAYS | ({"outside"} if "kind" in made else set())
-    known |= LABELLINGS if document["params"].get("loss") == "structural" else VECTORS
+    known |= LABELLINGS if is_joint(document) else VECTORS
     strangers = [name for name in arrays if name not in known]
     named = strangers[0] if strangers else ""
     require(not strangers, f"the certificate has an array {named!r}, which this checker does not know")

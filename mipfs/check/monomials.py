@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.check.dual_vectors import Duals
-from mipfs.check.known import same
+from mipfs.check.known import is_joint, same
 from mipfs.check.rounding import Array, Arrays, Document, U, number, require, sum_below
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance, SelectDefaults
@@ -63,7 +63,7 @@ class StatedMonomials:
         self.gamma = number(made["gamma"], "gamma")
         self.r = number(made["r"], "r")
         require(1e-30 <= self.gamma <= 1e30 and (self.r == 0 or 1e-30 <= self.r <= 1e30), "gamma or r is out of range")
-        alone = params["loss"] != "structural" and document.get("near_optimal") is None
+        alone = not is_joint(document) and document.get("near_optimal") is None
         require(alone, "monomials go with neither the structural loss nor a list of near-optimal supports")
         require(not params.get("weight_bounds"), "bounds on weights are of single features, not of monomials")
         require(not params.get("weight_rows"), "rows over the weights are of stored features, not of monomials")

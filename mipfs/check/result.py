@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mipfs.check.joint import JOINT
+from mipfs.check.known import is_joint
 from mipfs.check.rounding import Arrays, Document
 from mipfs.check.tree import Report, check
 from mipfs.check.workers import ALONE, LeafWorkers
@@ -31,7 +32,6 @@ def check_result(
         The rows that must hold beside those of the data, and no others, as the JSON of a result has them.
     workers : as in `mipfs.check.tree.check`
     """
-    params = document.get("params")
-    if isinstance(params, Mapping) and params.get("loss") == "structural":
+    if is_joint(document):
         return check(document, arrays, data, JOINT, given, workers)
     return check(document, arrays, data, given=given, workers=workers)

@@ -413,9 +413,10 @@ def _check_made(
 
 def _preselect(problem: Problem, driver: str, how: str, seed: int) -> tuple[str, ...]:
     """The features to begin with."""
+    from mipfs.drivers import get_driver
     from mipfs.lab.sketch.front import preselect
 
-    if driver != "branch":
+    if "active" not in get_driver(driver).Options.__dataclass_fields__:
         raise UsageError(f"--preselect: driver {driver!r} takes all features at once; give --driver branch")
     return preselect(problem, how, seed=seed)
 

@@ -39,6 +39,8 @@ RHO = 0.5
 OPENED = 0.8
 """Share of the leaves of an earlier tree that may open again: where more do, it has more of them than the problem asks
 for, and the search begins anew."""
+LEAVES_PER_SVM = 2
+"""Leaves of an earlier tree to each SVM of the climb before it is planted."""
 EXCESS = 1e-9
 """By how much an old ray must break a row, relative to its numbers: more than what anyone's rounding may be."""
 NUMBERS = 1 << 25
@@ -188,16 +190,17 @@ class Replanting:
         relaxation = tree.relaxation
         if not self.old.is_alike or relaxation.propagation(tree.first).broken is not None or not self._fits():
             return False
-        # The cutoff decides how much of the old tree is open: a better incumbent first saves nodes.
-        climb(tree.supports, tree.supports.pool)
-        self._plant()
-        if self.open <= OPENED * self.leaves:
+        # A better incumbent first leaves less of the old tree open; a small tree is done before an SVM pays.
+        leaves = int(np.count_nonzero(self.old.feature < 0))
+        climb(tree.supports, tree.supports.pool, most=leaves // LEAVES_PER_SVM)
+        if self._plant():
             return True
         tree.begin_anew()
         tree.relaxation, tree.n_nodes, tree.loss, tree.lost = relaxation, 0, 0.0, False
         return False
 
-    def _plant(self) -> None:
+    def _plant(self) -> bool:
+        """Plant it, up to what opens if that is too much; whether it is not."""
         tree, old = self.tree, self.old
         self.cutoff = tree.cutoff
         assert isinstance(tree.proof.duals, DualStore)
@@ -206,11 +209,11 @@ class Replanting:
         self.offset = tree.proof.duals.append(old.duals)
         at, place, states = self._find_root(place, states)
         if at < 0:
-            return
+            return True
         self._narrow(states)
         states = states[states != OUTSIDE]
         begin = TreeLevel(np.array([at]), np.array([place]), states[None, :], self._top)
-        self._enter(self._descend(begin))
+        return self._enter(self._descend(begin))
 
     @property
     def _top(self) -> Integers:
@@ -369,15 +372,19 @@ class Replanting:
         y = np.where(is_leaf, self.old.multiplier[level.at], len(self.old.multipliers) - 1)
         return level, self._apply_bounds(level.dual, y, level.states), y
 
-    def _enter(self, found: list[TreeLevel]) -> None:
-        """Close the leaves that are bounded well enough; open the others."""
+    def _enter(self, found: list[TreeLevel]) -> bool:
+        """Close the leaves that are bounded well enough; open the others, if there are not too many: whether so."""
         level = self._refuted(TreeLevel.join_levels(found))
         level, bounded, y = self._bounded_leaves(level)
         closed = bounded.bound >= self.cutoff
         self._close(level.place[closed], level.dual[closed], y[closed], bounded.bound[closed])
-        self.leaves += int(np.count_nonzero(~closed))
+        self.open = int(np.count_nonzero(~closed))
+        self.leaves += self.open
+        if self.open > OPENED * self.leaves:
+            return False
         self._open(level.part(~closed), bounded.part(~closed), self.priced.prices[y[~closed]])
         self.open = len(self.tree.waiting)
+        return True
 
     def _open(self, level: TreeLevel, bounded: BoundedNodes, prices: Integers) -> None:
         """Let nodes wait, unless a row leaves them nothing."""

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mipfs.data.instance import Instance
+from mipfs.drivers import get_driver
 from mipfs.errors import UsageError
 from mipfs.estimators.base import FittedProblem, LinearClassifier, at_most, solve_problem
 from mipfs.estimators.samples import scikit_errors, take
@@ -264,7 +265,7 @@ def check_keep(keep: Any, driver: str) -> None:
     """
     if keep not in KEEP:
         raise UsageError(f"keep = {keep!r} is unknown; it is 'M' or 'all'")
-    if keep == "all" and driver != "two_layer":
+    if keep == "all" and get_driver(driver).CAPABILITY.is_exact:
         raise UsageError(f"keep = 'all' is what a relaxation uses, and {driver!r} solves none; leave driver out")
 
 

@@ -163,6 +163,12 @@ class Run:
         self._begin = time.monotonic()
         self._paused: float | None = None
 
+    @property
+    def is_near(self) -> bool:
+        """Whether it begins with what a problem near this one left: its result, or its cuts and a support."""
+        given = [getattr(self.options, name, None) for name in ("pool", "start")]
+        return self.warm is not None or all(one is not None for one in given)
+
     def pause(self) -> None:
         """Stop the clock."""
         self._paused = time.monotonic()

@@ -238,7 +238,8 @@ def _tree_of(result: Result, problem: Problem) -> OldTree | None:
     if proof is None or not isinstance(proof.duals, DualStore) or proof.n_features != problem.atoms.count:
         return None
     ratio = problem.C / float(result.params["C"])
-    needed = proof.needed
+    is_alike = ratio == 1.0 and result.params.get("M") == parameters(problem)["M"]
+    needed = proof.needed if is_alike else proof.needed[:MOST_CUTS]
     if not needed.size:
         return None
     n, feature = proof.n_nodes, proof._feature[: proof.n_nodes].astype(np.int64)
@@ -250,7 +251,6 @@ def _tree_of(result: Result, problem: Problem) -> OldTree | None:
     none = len(multipliers) - 1
     multiplier = np.where((multiplier >= 0) & (multiplier < none), multiplier, none)
     dual = proof.number_duals(needed).astype(np.int64)
-    is_alike = ratio == 1.0 and result.params.get("M") == parameters(problem)["M"]
     return OldTree(feature, children, np.maximum(dual, -1), multiplier, multipliers, duals, is_alike)
 
 

@@ -13,13 +13,14 @@ import pytest
 import mipfs
 from mipfs import models
 from mipfs.data.instance import Instance
-from mipfs.drivers import last
+from mipfs.drivers import last, replanted
 from mipfs.drivers.replanted import BoundedNodes
 from mipfs.drivers.waiting import pack_open_node, packed_all, unpack_open_node
 from mipfs.errors import RowError, UsageError
 from mipfs.inner.boolean_node import FREE, INSIDE, WarmStart
 from mipfs.kernels.bound import earned
 from mipfs.problem import Problem
+from mipfs.run import warm as warm_start
 from tests import edits
 
 
@@ -205,3 +206,29 @@ def test_the_summary_says_what_it_began_from(problem: Problem) -> None:
     assert again.warm_from is not None
     used = "its selection" if again.warm_from["start"] else "nothing of it was of use"
     assert f"the result before, with C changed: {used}" in again.summary()
+
+
+def test_a_tree_most_of_which_opens_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch, problem: Problem, first: mipfs.Result
+) -> None:
+    """It is put aside before its leaves are open nodes; the search begins anew, later than from nothing."""
+    changed = _without(problem, first.selected)
+    cold = mipfs.solve(changed, threads=1)
+    monkeypatch.setattr(replanted, "OPENED", -1.0)
+    warm = mipfs.solve(changed, threads=1, warm=first)
+    assert warm.warm_from is not None
+    assert (warm.warm_from["leaves"], warm.warm_from["opened"]) == (None, None)
+    assert edits.differs(warm, cold) == ""
+    assert warm.counters["nodes"] > 1
+    assert mipfs.verify(warm, problem.data).accepted
+
+
+def test_of_another_m_or_c_few_dual_vectors_are_made_feasible(
+    monkeypatch: pytest.MonkeyPatch, problem: Problem, first: mipfs.Result
+) -> None:
+    monkeypatch.setattr(warm_start, "MOST_CUTS", 2)
+    changed = problem.replace(C=0.9 * problem.C)
+    tree = warm_start.warm_of(first, changed, changed).tree
+    assert tree is not None
+    assert not tree.is_alike
+    assert len(tree.duals) == 2
