@@ -21,7 +21,7 @@ from mipfs.lab.scorecard.cone import in_polar, project_on_cone
 from tests import two_checkers
 from tests.certificate.test_second_card import signed
 from tests.certificate.test_second_reading import judged
-from tests.lab.test_joint_card import table
+from tests.lab.test_joint_card import drawn_cut, table
 
 Json = dict[str, Any]
 Arrays = dict[str, Any]
@@ -50,6 +50,14 @@ def cards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Pat
         how = ["--joint", "--points", "2", "--bins", str(bins), "--gap", "1e-6", "--json", str(card), "-q"]
         assert main(["scorecard", result, str(data), *how]) == 0
         found[name] = card, data
+    folder = tmp_path_factory.mktemp("rows")
+    data, rows, _ = drawn_cut(folder, 15)
+    result, card = str(folder / "r.json"), folder / "c.json"
+    solved = ["solve", "fsp-m", str(data), "--subject-to", str(rows), "-p", "M=4", "-p", "loss=logistic"]
+    assert main([*solved, "--positive", "yes", "--json", result, "-q"]) == 0
+    how = ["--joint", "--points", "2", "--gap", "1e-6", "--json", str(card), "-q"]
+    assert main(["scorecard", result, str(data), *how]) == 0
+    found["rows"] = card, data
     return found
 
 
@@ -104,12 +112,16 @@ FALSE: dict[str, tuple[str, Callable[[Json], None]]] = {
     "cards of more features, cut": ("cut", larger),
     "cards of more points": ("plain", more_points),
     "cards of what is left out": ("less", nothing_out),
+    "cards of more columns": ("rows", lambda d: d["joint"]["within"].update(columns=3)),
+    "cards without rows": ("rows", lambda d: d["joint"].pop("within") and None),
 }
 
 
 def test_the_false_claims_are_false(cards: dict[str, tuple[Path, Path]]) -> None:
     """There are better cards than these claims allow."""
     for name, (which, change) in FALSE.items():
+        if which == "rows":  # whose claims are about other rows than a result has
+            continue
         card, data = cards[which]
         document, _ = of(card)
         change(document)
@@ -165,6 +177,11 @@ def test_no_tree_proves_what_is_false(cards: dict[str, tuple[Path, Path]], seed:
     assert other.startswith("rejected")
 
 
+def twice(document: Json) -> None:
+    first, *others = document["joint"]["within"]["parts"]
+    others[0][1] += first[0] + first[1]
+
+
 def point(document: Json) -> None:
     line = document["card"][0]
     line["points"] = line["points"] - 1 if line["points"] > -2 else line["points"] + 1
@@ -186,6 +203,14 @@ STATED: dict[str, tuple[str, Callable[[Json], None]]] = {
     "a feature of the card is out": ("plain", lambda d: d["joint"].update(out=[d["card"][0]["feature"]])),
     "out names nothing": ("plain", lambda d: d["joint"].update(out=["nobody"])),
     "out is a text": ("plain", lambda d: d["joint"].update(out="f1")),
+    "no rows but a word": ("rows", lambda d: d["joint"].update(within="x")),
+    "a field of the rows": ("rows", lambda d: d["joint"]["within"].update(most=2)),
+    "fewer columns": ("rows", lambda d: d["joint"]["within"].update(columns=1)),
+    "no columns": ("rows", lambda d: d["joint"]["within"].update(columns=0)),
+    "a threshold as a double": ("rows", lambda d: d["joint"]["within"].update(each=2.0)),
+    "rows name nothing": ("rows", lambda d: d["joint"]["within"]["parts"][0][1].append("nobody")),
+    "rows name one twice": ("rows", lambda d: d["joint"]["within"]["parts"][0].reverse() or twice(d)),
+    "a part is no pair": ("rows", lambda d: d["joint"]["within"]["parts"][0].append([])),
 }
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from mipfs.data.recipe import MISSING_LEVEL
 from mipfs.errors import UsageError
 from mipfs.lab.scorecard.columns import PRINTED_DIGITS, TOTAL_DIGITS, Column, to_digits, totals
+from mipfs.lab.scorecard.within import CardRows
 from mipfs.losses import says_odds
 from mipfs.measures import value as measure_value
 from mipfs.plumbing import output_file
@@ -23,7 +24,7 @@ from mipfs.plumbing.arrays import Array
 from mipfs.proof import pair
 from mipfs.report.blocks import Alarm, NamedValues, ReportBlock, Reported, Sentence, Table
 from mipfs.report.frame import pandas_for
-from mipfs.report.numbers import many, number, percent
+from mipfs.report.numbers import family_words, many, number, percent
 from mipfs.report.visible import as_json, finite_or_none
 from mipfs.result import sidecar
 from mipfs.result.documents import CARD
@@ -84,6 +85,7 @@ class CardFamily:
     arrays : mapping, the proof as the sidecar has it; empty of a card whose sidecar is missing
     first : float, objective of the card that it began with, of the features of the result; no file has it
     supports : int, sets of features whose points were looked at; no file has it
+    within : CardRows or None, of a table that was cut: how many of its columns, and thresholds of each
     """
 
     M: int
@@ -91,6 +93,18 @@ class CardFamily:
     arrays: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict, repr=False)
     first: float = math.nan
     supports: int = 0
+    within: CardRows | None = None
+
+    def document(self) -> dict[str, Any]:
+        """As the JSON has it."""
+        within = {} if self.within is None else {"within": self.within.document()}
+        return {"M": self.M, "out": [*self.out], **within}
+
+    @property
+    def words(self) -> str:
+        """Of which cards."""
+        rows = {} if self.within is None else self.within.document()
+        return f"cards of {family_words(self.M, rows)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,7 +379,7 @@ class Scorecard(Reported):
             "labels": dict(self.result.labels),
             "result": replace(self.result, trace=Trace(())).document(),  # without its history
             "data_sha256": self.result.data_sha256,
-            **({} if self.joint is None else {"joint": {"M": self.joint.M, "out": [*self.joint.out]}}),
+            **({} if self.joint is None else {"joint": self.joint.document()}),
             **({} if self.odds is None else {"odds": dict(vars(self.odds))}),
             "nodes": self.nodes,
             "seconds": self.seconds,
@@ -553,7 +567,7 @@ def words(card: Scorecard) -> str:
 def _together(card: Scorecard) -> str:
     """What is proven of a card whose features and points were chosen together."""
     assert card.joint is not None
-    said = f"of all cards of at most {many(card.joint.M, 'feature', 'features')} this is"
+    said = f"of all {card.joint.words} this is"
     if card.status is Status.OPTIMAL:
         return f"features and points are proven together (gap {percent(card.gap)}): {said} the best"
     return (
