@@ -7,8 +7,8 @@ column): the card of the features that are the best for real weights, and the on
 together. The table ``peers`` cuts every column at its quartiles first, so that each threshold is a feature of 0 and 1
 and a card has K lines: the logistic loss on four fifths of the rows, without ridge, at the best scale and intercept of
 each card, and errors there and on the others. Ours is solved with `STRONG` for C, where the ridge is next to nothing,
-and does not begin from the peer's card; *may lose* is what the proof leaves, our loss less the bound: no card of that
-size has a lower loss than that less its own ridge. FasterRisk (Liu et al. 2022; ``pip install fasterrisk``) wants older
+and does not begin from the peer's card. It proves that of every card of that size loss and ridge together are at least
+*proven*, the peer's among them, and the program ends with an error where one is not. FasterRisk (Liu et al. 2022; ``pip install fasterrisk``) wants older
 packages than these, so PYTHON may be that of an environment of its own. Seconds are CPU seconds of one process.
 """
 
@@ -155,10 +155,15 @@ def peers(name: str, K: int, python: str) -> None:
         own = loss(a * (X[~held] @ given) + b, data.y[~held])
         scores = a * (X @ given) + b
         wrong = scores * data.y <= 0.0
-        may = f"{own - card.bound / STRONG:8.3f}" if who == "joint" else f"{0.5 * a * a * (given @ given) / STRONG:8.3f}"
+        ridge = 0.5 * a * a * float(given @ given) / STRONG
+        if own + ridge < card.bound / STRONG * (1.0 - 1e-9):
+            sys.exit(f"error: a card of {name} lies below what is proven, {own + ridge} and {card.bound / STRONG}")
         size = f"{name}, {(~held).sum()} × {len(names)}"
         errors = f"{wrong[~held].mean():7.1%} {wrong[held].mean():7.1%}"
-        print(f"{size:24} {K} {who:12} {own:10.3f} {may} {errors} {cpu:7.1f}", flush=True)
+        print(
+            f"{size:24} {K} {who:12} {own:10.3f} {ridge:7.3f} {card.bound / STRONG:10.3f} {errors} {cpu:7.1f}",
+            flush=True,
+        )
 
 
 def main() -> int:
@@ -177,7 +182,7 @@ def main() -> int:
     if "peers" in asked.tables:
         if fasterrisk(asked.fasterrisk, np.eye(4), np.array([1.0, -1.0, 1.0, -1.0]), 1) is None:
             print("FasterRisk is not installed in that Python: its lines are left out (pip install fasterrisk)")
-        print(f"{'':39} {'loss':>10} {'may lose':>8} {'error':>7} {'others':>7} {'CPU s':>7}")
+        print(f"{'':39} {'loss':>10} {'ridge':>7} {'proven':>10} {'error':>7} {'others':>7} {'CPU s':>7}")
         for name in asked.only:
             for K in asked.K:
                 peers(name, K, asked.fasterrisk)

@@ -157,7 +157,6 @@ def _top(costs: list[Any], most: int) -> Fraction:
     return sum(map(Fraction, sorted(costs, reverse=True)[: max(most, 0)]), Fraction(0))
 
 
-
 def check_joint(document: Document, arrays: Mapping[str, Any], data: Instance, statement: Statement) -> int:
     """Check the proof of a card whose bound is about all cards of at most M features; returns M."""
     require({*arrays} == VECTORS | TREE, "the card has no proof of its features and points beside it, or a part of one")

@@ -18,6 +18,7 @@ from mipfs.check.card import check_card
 from mipfs.check.card_joint import NAMES, _Vectors
 from mipfs.cli import main
 from mipfs.lab.scorecard.cone import in_polar, project_on_cone
+from mipfs.lab.scorecard.within import CardRows, PlacedRows
 from tests import two_checkers
 from tests.certificate.test_second_card import signed
 from tests.certificate.test_second_reading import judged
@@ -50,14 +51,15 @@ def cards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Pat
         how = ["--joint", "--points", "2", "--bins", str(bins), "--gap", "1e-6", "--json", str(card), "-q"]
         assert main(["scorecard", result, str(data), *how]) == 0
         found[name] = card, data
-    folder = tmp_path_factory.mktemp("rows")
-    data, rows, _ = drawn_cut(folder, 15)
-    result, card = str(folder / "r.json"), folder / "c.json"
-    solved = ["solve", "fsp-m", str(data), "--subject-to", str(rows), "-p", "M=4", "-p", "loss=logistic"]
-    assert main([*solved, "--positive", "yes", "--json", result, "-q"]) == 0
-    how = ["--joint", "--points", "2", "--gap", "1e-6", "--json", str(card), "-q"]
-    assert main(["scorecard", result, str(data), *how]) == 0
-    found["rows"] = card, data
+    for name, seed in (("rows", 25), ("steps", 13)):
+        folder = tmp_path_factory.mktemp(name)
+        data, rows, _ = drawn_cut(folder, seed)
+        result, card = str(folder / "r.json"), folder / "c.json"
+        solved = ["solve", "fsp-m", str(data), "--subject-to", str(rows), "-p", "M=3", "-p", "loss=logistic"]
+        assert main([*solved, "--scale", "standard", "--positive", "yes", "--json", result, "-q"]) == 0
+        how = ["--joint", "--points", "2", "--gap", "1e-6", "--json", str(card), "-q"]
+        assert main(["scorecard", result, str(data), *how]) == 0
+        found[name] = card, data
     return found
 
 
@@ -113,6 +115,7 @@ FALSE: dict[str, tuple[str, Callable[[Json], None]]] = {
     "cards of more points": ("plain", more_points),
     "cards of what is left out": ("less", nothing_out),
     "cards of more columns": ("rows", lambda d: d["joint"]["within"].update(columns=3)),
+    "cards of more thresholds": ("steps", lambda d: d["joint"]["within"].update(each=2)),
     "cards without rows": ("rows", lambda d: d["joint"].pop("within") and None),
 }
 
@@ -120,15 +123,17 @@ FALSE: dict[str, tuple[str, Callable[[Json], None]]] = {
 def test_the_false_claims_are_false(cards: dict[str, tuple[Path, Path]]) -> None:
     """There are better cards than these claims allow."""
     for name, (which, change) in FALSE.items():
-        if which == "rows":  # whose claims are about other rows than a result has
-            continue
         card, data = cards[which]
         document, _ = of(card)
         change(document)
         joint, given = document["joint"], mipfs.read(data, scale="standard")
         params = document["result"]["params"]
         asked = {"M": joint["M"], "loss": params["loss"], "C": params["C"], "forced_out": joint["out"]}
-        result = mipfs.solve(mipfs.Problem(given, **asked))
+        problem = mipfs.Problem(given, **asked)
+        if "within" in joint:
+            placed = PlacedRows(CardRows.read(joint["within"]), given.feature_names)
+            problem = problem.replace(rows=placed.rows(given.n_features))
+        result = mipfs.solve(problem)
         how = {"points": document["most_points"], "bins": document["bins"]}
         better = mipfs.scorecard(result, given, **how, gap=1e-6, joint=True)
         assert better.objective < document["bound"] * (1.0 - 1e-6), name

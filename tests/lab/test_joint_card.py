@@ -181,7 +181,10 @@ def test_every_card_of_few_columns_and_thresholds(tmp_path: Path, seed: int) -> 
     document = json.loads(Path(result).read_text())
     if not document["weights"]:
         return
-    assert main(["scorecard", result, str(cut), "--joint", "--points", "2", "--gap", "1e-6", "--json", str(card), "-q"]) == 0
+    assert (
+        main(["scorecard", result, str(cut), "--joint", "--points", "2", "--gap", "1e-6", "--json", str(card), "-q"])
+        == 0
+    )
     found, data = json.loads(card.read_text()), mipfs.read(cut, positive="yes")
     X, names = data.block().values * data.scale + data.shift, list(data.feature_names)
     best = least_of_all(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -35,7 +36,7 @@ from mipfs.result.result import Result, Status, StopReason, Trace
 from mipfs.result.saved_card import exact, sign_document
 from mipfs.result.summary import BECAUSE
 
-CUT = re.compile(r"(.+) (from|is) (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|missing)(?: but not .*)?")
+CUT = re.compile(r"(.+) (from|is) (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|missing)(?: but not (.*))?")
 """Names of the features that `mipfs bins` makes of a column."""
 EVERY_DIGIT = 17
 """Significant digits that tell all doubles apart."""
@@ -481,21 +482,31 @@ def _ranges(card: Scorecard) -> list[ReportBlock]:
     rows = []
     flags = [(_cut_of(column), points) for column, points in zip(card.columns, card.points, strict=True)]
     for feature, ends in _ends(card, 1).items():
-        own = [(cut[2], points) for cut, points in flags if cut is not None and cut[:2] == (feature, "is")]
-        if len(ends) < 2 and not own:
+        own = {cut[2]: points for cut, points in flags if cut is not None and cut[:2] == (feature, "is")}
+        codes = _codes(card, feature)
+        if len(ends) < 2 and not own and not codes:
             continue
-        steps = [(exact(threshold), points) for threshold, points in ends if points]
-        edges = [edge for edge, _ in steps]
-        rows.append((feature, f"below {edges[0]}" if edges else "any", "0"))
+        steps = [(-math.inf, 0), *((threshold, points) for threshold, points in ends if points), (math.inf, 0)]
         total = 0
-        for k, (edge, points) in enumerate(steps):
+        for (low, points), (high, _) in itertools.pairwise(steps):
             total += points
-            until = f", below {edges[k + 1]}" if k + 1 < len(edges) else ""
-            rows.append((feature, f"from {edge}{until}", _points_text(total)))
-        rows += [(feature, f"is {text}", _points_text(points)) for text, points in own]
+            said = [f"from {exact(low)}"] * math.isfinite(low) + [f"below {exact(high)}"] * math.isfinite(high)
+            but = " or ".join(text for text in codes if low <= float(text) < high)
+            rows.append((feature, (", ".join(said) or "any") + (f" but not {but}" if but else ""), _points_text(total)))
+        rows += [(feature, f"is {text}", _points_text(own.get(text, 0))) for text in dict.fromkeys([*codes, *own])]
     if not rows:
         return []
     return [Table(("feature", "range", "points"), rows, title="The same by ranges, of which one holds", left=2)]
+
+
+def _codes(card: Scorecard, feature: str) -> list[str]:
+    """The special codes of a column that was cut, as its features name them."""
+    found = dict[str, None]()
+    for column in card.columns:
+        named = CUT.fullmatch(column.feature)
+        if named and named[1] == feature and _cut_of(column) is not None:
+            found |= dict.fromkeys((named[4] or "").split(" or ") if named[4] else [named[3]] * (named[2] == "is"))
+    return sorted(set(found) - {MISSING_LEVEL}, key=float)
 
 
 def _totals(card: Scorecard, positive: str) -> Table:

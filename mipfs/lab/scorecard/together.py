@@ -85,9 +85,7 @@ def _prices(params: Mapping[str, Any]) -> Array:
     return np.array([*prices, *(params.get("penalty") or {}).values()], dtype=float)
 
 
-def _candidates(
-    result: Result, data: Instance, points: int, bins: int, within: CardRows | None
-) -> CardCandidates:
+def _candidates(result: Result, data: Instance, points: int, bins: int, within: CardRows | None) -> CardCandidates:
     """All features that the result may select, in the columns of a card."""
     problem = problem_of(result, data, points, bins)
     if data.exponent:

@@ -39,7 +39,9 @@ class CardRows:
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]], extra: Mapping[str, Mapping[str, Any]]) -> CardRows | None:
         """Those that the rows of a result say, over one whole variable of 0 and 1 for every part; None of other rows."""
-        if not all(one["integer"] and one["lb"] == 0 and one["ub"] == 1 and not one.get("cost") for one in extra.values()):
+        if not all(
+            one["integer"] and one["lb"] == 0 and one["ub"] == 1 and not one.get("cost") for one in extra.values()
+        ):
             return None
         lines: dict[str, list[str]] = {use: [] for use in extra}
         limited: dict[str, list[str]] = {}
@@ -115,7 +117,9 @@ class PlacedRows:
             else:
                 others.append(value)
         used = len(self.parts) - len(others)
-        return total + largest_sum(np.array(others).reshape(len(others), -1).T, self.columns - used) if others else total
+        return (
+            total + largest_sum(np.array(others).reshape(len(others), -1).T, self.columns - used) if others else total
+        )
 
     def rows(self, count: int) -> Rows:
         """As linear rows over `count` features and a whole variable for every part."""
