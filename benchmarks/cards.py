@@ -8,8 +8,9 @@ together. The table ``peers`` cuts every column at its quartiles first, so that 
 and a card has K lines: the logistic loss on four fifths of the rows, without ridge, at the best scale and intercept of
 each card, and errors there and on the others. Ours is solved with `STRONG` for C, where the ridge is next to nothing,
 and does not begin from the peer's card. It proves that of every card of that size loss and ridge together are at least
-*proven*, the peer's among them, and the program ends with an error where one is not. FasterRisk (Liu et al. 2022; ``pip install fasterrisk``) wants older
-packages than these, so PYTHON may be that of an environment of its own. Seconds are CPU seconds of one process.
+*proven*, the peer's among them, and the program ends with an error where one is not. FasterRisk (Liu et al. 2022;
+``pip install fasterrisk``) wants older packages than these, so PYTHON may be that of an environment of its own. Seconds
+are CPU seconds of one process.
 """
 
 from __future__ import annotations

@@ -48,12 +48,12 @@ def many(count: int, one: str, more: str) -> str:
 
 def family_words(M: int, within: Mapping[str, Any] | None) -> str:
     """Of how many features cards are, and where a table was cut of how many of its columns and thresholds."""
-    said, rows = f"at most {many(M, 'feature', 'features')}", within or {}
+    said, rows, limits = f"at most {many(M, 'feature', 'features')}", within or {}, []
     if rows.get("columns") is not None:
-        said += f", of {many(rows['columns'], 'column', 'columns')} of the table at most"
+        limits.append(f"at most {many(rows['columns'], 'column', 'columns')} of the table")
     if rows.get("each") is not None:
-        said += f", with {many(rows['each'], 'threshold', 'thresholds')} of a column at most"
-    return said
+        limits.append(f"at most {many(rows['each'], 'threshold', 'thresholds')} of each column")
+    return f"{said} ({', '.join(limits)})" if limits else said
 
 
 def first_of(names: Sequence[Any], most: int, form: Callable[[Any], str] = str) -> str:

@@ -481,11 +481,11 @@ def _ranges(card: Scorecard) -> list[ReportBlock]:
     """The features of several lines once more, so that one line holds for each of them."""
     rows = []
     flags = [(_cut_of(column), points) for column, points in zip(card.columns, card.points, strict=True)]
+    several = False
     for feature, ends in _ends(card, 1).items():
         own = {cut[2]: points for cut, points in flags if cut is not None and cut[:2] == (feature, "is")}
         codes = _codes(card, feature)
-        if len(ends) < 2 and not own and not codes:
-            continue
+        several |= len(ends) > 1 or bool(own or codes)
         steps = [(-math.inf, 0), *((threshold, points) for threshold, points in ends if points), (math.inf, 0)]
         total = 0
         for (low, points), (high, _) in itertools.pairwise(steps):
@@ -494,7 +494,7 @@ def _ranges(card: Scorecard) -> list[ReportBlock]:
             but = " or ".join(text for text in codes if low <= float(text) < high)
             rows.append((feature, (", ".join(said) or "any") + (f" but not {but}" if but else ""), _points_text(total)))
         rows += [(feature, f"is {text}", _points_text(own.get(text, 0))) for text in dict.fromkeys([*codes, *own])]
-    if not rows:
+    if not several:
         return []
     return [Table(("feature", "range", "points"), rows, title="The same by ranges, of which one holds", left=2)]
 

@@ -54,7 +54,7 @@ Totals = Annotated[TotalsEntry, Such(lambda row: row["positives"] <= row["sample
 
 
 class WithinEntry(TypedDict):
-    """At most so many of the parts, and thresholds of each; a part has thresholds and others."""
+    """At most `columns` of the parts, and `each` of the thresholds of one; a part has thresholds and others."""
 
     columns: Count | None
     each: Count | None

@@ -17,8 +17,8 @@ from mipfs.lab.scorecard.card import CardFamily, Scorecard
 from mipfs.lab.scorecard.columns import columns_of
 from mipfs.lab.scorecard.cone import Whole
 from mipfs.lab.scorecard.joint import CardCandidates, Guide, JointSearch, JointSearchResult
-from mipfs.lab.scorecard.within import CardRows, PlacedRows
 from mipfs.lab.scorecard.make import card_of, ends_of, ground_of, of_set, problem_of, scorecard
+from mipfs.lab.scorecard.within import CardRows, PlacedRows
 from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 from mipfs.readers.duals import decoded_rows

@@ -38,7 +38,7 @@ class CardRows:
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]], extra: Mapping[str, Mapping[str, Any]]) -> CardRows | None:
-        """Those that the rows of a result say, over one whole variable of 0 and 1 for every part; None of other rows."""
+        """Those of the rows of a result, with one variable of 0 and 1 for every part; None of other rows."""
         if not all(
             one["integer"] and one["lb"] == 0 and one["ub"] == 1 and not one.get("cost") for one in extra.values()
         ):
@@ -116,18 +116,20 @@ class PlacedRows:
                 total = total + value
             else:
                 others.append(value)
-        used = len(self.parts) - len(others)
-        return (
-            total + largest_sum(np.array(others).reshape(len(others), -1).T, self.columns - used) if others else total
-        )
+        if others:
+            more = self.columns - (len(self.parts) - len(others))
+            total = total + largest_sum(np.column_stack(others), more)
+        return np.asarray(total)
 
     def rows(self, count: int) -> Rows:
         """As linear rows over `count` features and a whole variable for every part."""
         entries: list[tuple[int, int, float]] = []
         ends: list[float] = []
         for g, ((steps, _), own) in enumerate(zip(self.parts, self.of_part, strict=True)):
-            for names, most in [(own[k : k + 1], 1) for k in range(own.size)] + [(steps, self.each)] * (steps.size > 0):
-                entries += [(len(ends), int(f), 1.0) for f in names] + [(len(ends), count + g, -float(most))]
+            for members, most in [(own[k : k + 1], 1) for k in range(own.size)] + [(steps, self.each)] * (
+                steps.size > 0
+            ):
+                entries += [(len(ends), int(f), 1.0) for f in members] + [(len(ends), count + g, -float(most))]
                 ends.append(0.0)
         entries += [(len(ends), count + g, 1.0) for g in range(len(self.parts))]
         ends.append(float(self.columns))
