@@ -169,6 +169,20 @@ class DualPool:
         found = self._g[d] - costs[0, state == IN].sum() - self.among.largest(costs, state)[0]
         return self._below(d, float(found))
 
+    def near(self, d: int, state: States, cutoff: float) -> Whole:
+        """Open features of which dual vector d may prove that they are in, or out: all that it does as the state is."""
+        ids = np.flatnonzero(state == OPEN)
+        rest = self.among.M - int(np.count_nonzero(state == IN))
+        if self.among.within is not None or rest <= 0 or rest >= ids.size:
+            return ids
+        costs = self._costs[d, ids]
+        least = self._g[d] - self._costs[d, state == IN].sum() - cutoff + 1e-9 * abs(self._g[d])
+        last, next_one = -np.partition(-costs, (rest - 1, rest))[rest - 1 : rest + 1]
+        top = float(largest_sum(costs[None], rest)[0])
+        without = top - costs + next_one  # of one that is among the largest and goes out
+        beyond = top - last + costs  # of another that comes in
+        return ids[np.where(costs >= last, without, beyond) <= least]
+
     def _below(self, d: int, found: float) -> float:
         """A sum of g(α) and costs that are no larger, rounded down."""
         return max(0.0, found - 1e-13 * abs(float(self._g[d])))
@@ -405,7 +419,7 @@ class JointSearch:
     def _screened(self, part: CardNode, d: int, below: int) -> CardNode:
         """A chain of splits on the features whose other side dual vector d proves to be of no interest."""
         place, state, bound = part.place, part.state.copy(), part.bound
-        for f in np.flatnonzero(state == OPEN).tolist():
+        for f in self.pool.near(d, state, self.cutoff).tolist():
             for value in (IN, OUT) if state[f] == OPEN else ():
                 state[f] = value
                 own = self.pool.of(d, state)

@@ -117,8 +117,8 @@ class PlacedRows:
             else:
                 others.append(value)
         if others:
-            more = self.columns - (len(self.parts) - len(others))
-            total = total + largest_sum(np.column_stack(others), more)
+            unused = self.columns - (len(self.parts) - len(others))
+            total = total + largest_sum(np.column_stack(others), unused)
         return np.asarray(total)
 
     def rows(self, count: int) -> Rows:
