@@ -3,6 +3,8 @@
     leaf = g(α) − ½ (the R largest sums over an open candidate of (q_j/s_j)²) + min over a ≥ 0, l a ≤ w ≤ u a of
            Σ ½ (s_j w_j)² − q_j w_j,     which is at least −½ Σ ((q_j − π_j)/s_j)² where Σ max(l_j π_j, u_j π_j) ≤ 0
 
+or 0 where that is below 0. With rows over the columns of a table that was cut the open candidates are those that they
+allow together (`CheckedRows`).
 q is summed in doubles with a bound on its rounding. The best π is looked for in doubles too; that it is one, and what
 it proves, is computed in rational numbers.
 """
@@ -169,7 +171,7 @@ def check_joint(document: Document, arrays: Mapping[str, Any], data: Instance, s
     claimed = Fraction(document["bound"])
     enough = claimed - abs(claimed) * Fraction(NEAR)
     for node, d, state, low, high in _leaves(arrays, among):
-        found = vectors.bound(d, state, low, high)
+        found = max(Fraction(0), vectors.bound(d, state, low, high))  # no card has an objective below 0
         require(
             found >= enough,
             f"leaf {node} of the card's proof proves {float(found)!r}, and {float(claimed)!r} is claimed",

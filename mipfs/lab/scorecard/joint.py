@@ -181,7 +181,7 @@ class DualPool:
         top = float(largest_sum(costs[None], rest)[0])
         without = top - costs + next_one  # of one that is among the largest and goes out
         beyond = top - last + costs  # of another that comes in
-        return ids[np.where(costs >= last, without, beyond) <= least]
+        return np.asarray(ids[np.where(costs >= last, without, beyond) <= least])
 
     def _below(self, d: int, found: float) -> float:
         """A sum of g(α) and costs that are no larger, rounded down."""
