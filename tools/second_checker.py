@@ -4387,7 +4387,8 @@ class Together:
                 if s == -2:
                     need(self._doubled(state, boxes), "a leaf whose points may not be doubled")
                 else:
-                    need(max(Fraction(0), self.bound(self.leaf[node], state, boxes)) >= enough, "a leaf lies below the bound of the card")
+                    proven = max(Fraction(0), self.bound(self.leaf[node], state, boxes))  # no card is worth less than 0
+                    need(proven >= enough, "a leaf lies below the bound of the card")
         need(sorted(met) == list(range(N)), "the nodes of the card's proof are not each met once")
         for d in range(self.duals.count):
             self.vector(d)
