@@ -169,7 +169,7 @@ def keeps(names: list[str], used: set[int], columns: int, each: int) -> bool:
     return few and len({name.split()[0] for name in chosen}) <= columns
 
 
-@pytest.mark.sampled(37)
+@pytest.mark.sampled(41)
 @pytest.mark.filterwarnings("ignore::mipfs.DataWarning")
 @pytest.mark.parametrize("seed", range(40))
 def test_every_card_of_few_columns_and_thresholds(tmp_path: Path, seed: int) -> None:

@@ -105,7 +105,7 @@ def loans(path: Path, seed: int) -> list[dict[str, str]]:
     return found
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_twenty_rows(tmp_path: Path, seed: int) -> None:
     rows = loans(tmp_path / "loans.csv", seed)
