@@ -4231,7 +4231,8 @@ class Together:
 
     def __init__(self, card, arrays):
         said, stated, self.card, self.stated = card.document["joint"], card.stated, card, card.stated
-        need(isinstance(said, dict) and set(said) == {"M", "out"}, "joint has other fields than M and out")
+        fields = isinstance(said, dict) and set(said) - {"within"} == {"M", "out"}
+        need(fields, "joint has other fields than M, out and within")
         out = said["out"]
         need(isinstance(out, list) and all(isinstance(name, str) for name in out), "joint.out is no list of names")
         need(len(set(out)) == len(out) and set(out) <= set(card.data.names), "joint.out names a feature twice, or none")
@@ -4241,6 +4242,9 @@ class Together:
         need(not used & set(out), "the card gives points to a feature that is left out")
         names = [name for name in card.data.names if name not in set(out)]
         self.F, self.M = len(names), min(said["M"], len(names))
+        self.rows = self._rows(said["within"], names) if "within" in said else None
+        chosen = [IN if name in used else OUT for name in names]
+        need(self.rows is None or self._may(chosen), "the card does not keep the rows of joint.within")
         self.lines = [(f, line) for f, name in enumerate(names) for line in card.due(name)]
         self.of = [[j for j, (owner, _) in enumerate(self.lines) if owner == f] for f in range(self.F)]
         self.root = [self._ends(line.feature) for _, line in self.lines]
@@ -4256,6 +4260,56 @@ class Together:
         if work > MOST_PRODUCTS:
             raise Declined(f"too large: {work} products for the card's proof")
         self.known = {}
+
+    def _rows(self, said, names):
+        """K, T and the parts of joint.within, by positions of candidates."""
+        need(isinstance(said, dict) and set(said) == {"columns", "each", "parts"}, "joint.within has other fields")
+        K, T = (None if said[name] is None else whole(said[name], name, 1) for name in ("columns", "each"))
+        parts, met = [], set()
+        need(isinstance(said["parts"], list), "joint.within.parts is no list")
+        for part in said["parts"]:
+            need(isinstance(part, list) and len(part) == 2, "a part of joint.within is no pair")
+            for half in part:
+                need(isinstance(half, list), "a part of joint.within has no lists")
+                for name in half:
+                    need(isinstance(name, str) and name in names and name not in met, "joint.within names another one")
+                    met.add(name)
+            parts.append(tuple([names.index(name) for name in half] for half in part))
+        free = [f for f, name in enumerate(names) if name not in met]
+        return len(parts) if K is None else K, self.F if T is None else T, parts, free
+
+    def _may(self, state):
+        """Whether a card is left, by the number of candidates that are in and the rows."""
+        if state.count(IN) > self.M or self.rows is None:
+            return state.count(IN) <= self.M
+        K, T, parts, _ = self.rows
+        few = all(sum(state[f] == IN for f in steps) <= T for steps, _ in parts)
+        return few and sum(any(state[f] == IN for half in part for f in half) for part in parts) <= K
+
+    def _without(self, state):
+        """The states where every open candidate that may not come in is out: it is tried alone."""
+        more = [f for f in range(self.F) if state[f] == OPEN and not self._may([*state[:f], IN, *state[f + 1 :]])]
+        return [OUT if f in more else one for f, one in enumerate(state)] if more else state
+
+    def _most(self, sums, state):
+        """The largest sum over open candidates: the R largest, and by the rows, of which the smaller one."""
+
+        def top(values, count):
+            return sum(sorted(values, reverse=True)[: max(count, 0)])
+
+        found = top([sums[f] for f in range(self.F) if state[f] == OPEN], self.M - state.count(IN))
+        if self.rows is None:
+            return found
+        K, T, parts, free = self.rows
+        total, others = sum(sums[f] for f in free if state[f] == OPEN), []
+        for steps, rest in parts:
+            value = top([sums[f] for f in steps if state[f] == OPEN], T - sum(state[f] == IN for f in steps))
+            value += sum(sums[f] for f in rest if state[f] == OPEN)
+            if any(state[f] == IN for f in (*steps, *rest)):
+                total += value
+            else:
+                others.append(value)
+        return min(found, total + top(others, K - (len(parts) - len(others))))
 
     def _ends(self, name):
         """The ends of the points of a feature."""
@@ -4300,10 +4354,8 @@ class Together:
     def bound(self, d, state, boxes):
         """The bound of a leaf."""
         g, q, sums = self.vector(d)
-        rest = self.M - state.count(IN)
-        free = sorted((sums[f] for f in range(self.F) if state[f] == OPEN), reverse=True)[:rest]
         inside = [(self.lines[j][1].s2, q[j], *boxes[j]) for f in range(self.F) if state[f] == IN for j in self.of[f]]
-        return g - sum(free) / 2 + least_on_cone(inside)
+        return g - Fraction(self._most(sums, state)) / 2 + least_on_cone(inside)
 
     def check(self, bound):
         """Every leaf reaches the bound, and every dual vector is feasible."""
@@ -4330,11 +4382,13 @@ class Together:
                 stack += [
                     (child, [*state[:s], v, *state[s + 1 :]], boxes) for child, v in zip(below, (OUT, IN), strict=True)
                 ]
-            elif state.count(IN) <= self.M and all(low <= high for low, high in boxes):
+            elif self._may(state) and all(low <= high for low, high in boxes):
+                state = self._without(state)
                 if s == -2:
                     need(self._doubled(state, boxes), "a leaf whose points may not be doubled")
                 else:
-                    need(self.bound(self.leaf[node], state, boxes) >= enough, "a leaf lies below the bound of the card")
+                    proven = max(Fraction(0), self.bound(self.leaf[node], state, boxes))  # no card is worth less than 0
+                    need(proven >= enough, "a leaf lies below the bound of the card")
         need(sorted(met) == list(range(N)), "the nodes of the card's proof are not each met once")
         for d in range(self.duals.count):
             self.vector(d)
@@ -4342,9 +4396,8 @@ class Together:
     def _doubled(self, state, boxes):
         """Whether all points of a leaf may be doubled."""
         half, inside = self.card.most // 2, state.count(IN)
-        decided = inside == self.M or OPEN not in state
         own = [boxes[j] for f in range(self.F) if state[f] == IN for j in self.of[f]]
-        return inside > 0 and decided and all(low >= -half and high <= half for low, high in own)
+        return inside > 0 and OPEN not in state and all(low >= -half and high <= half for low, high in own)
 
 
 def least_on_cone(terms):

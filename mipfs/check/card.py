@@ -71,6 +71,7 @@ class CardReport:
     objective : float, recomputed; inf before it was
     bound, gap : float, the word of the search, which only lies below the objective, and what follows from it
     joint : int or None, M of all cards that the bound was proven for; None where it is the word of the search
+    within : mapping or None, the rows over the columns and thresholds of these cards, as the card has them
     threshold : float, the total above which the class is the positive one
     totals : tuple of mappings, recomputed: "from", "to", "samples", "positives", "decision"
     error, roc_auc : float, on these data, recomputed
@@ -88,6 +89,7 @@ class CardReport:
     bound: float = -math.inf
     gap: float = math.inf
     joint: int | None = None
+    within: Mapping[str, Any] | None = None
     threshold: float = math.nan
     totals: tuple[Mapping[str, Any], ...] = ()
     error: float = math.nan
@@ -167,6 +169,7 @@ def _check(
         from mipfs.check.card_joint import check_joint
 
         found["joint"] = check_joint(document, own, data, statement)
+        found["within"] = document["joint"].get("within")
         found["unchecked"] = (HISTORY,)
     _check_totals(document, data, lines, threshold, version, found)
 

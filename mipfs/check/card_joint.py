@@ -3,6 +3,8 @@
     leaf = g(α) − ½ (the R largest sums over an open candidate of (q_j/s_j)²) + min over a ≥ 0, l a ≤ w ≤ u a of
            Σ ½ (s_j w_j)² − q_j w_j,     which is at least −½ Σ ((q_j − π_j)/s_j)² where Σ max(l_j π_j, u_j π_j) ≤ 0
 
+or 0 where that is below 0. With rows over the columns of a table that was cut the open candidates are those that they
+allow together (`CheckedRows`).
 q is summed in doubles with a bound on its rounding. The best π is looked for in doubles too; that it is one, and what
 it proves, is computed in rational numbers.
 """
@@ -30,6 +32,7 @@ NAMES = frozenset(f"{PREFIX}{name}" for name in VECTORS | TREE)
 """The arrays of the proof."""
 LEAF, DOUBLED = -1, -2
 OPEN, OUT, IN = -1, 0, 1
+States = npt.NDArray[np.int8]
 HALVINGS = 80
 """Of the scale a where π is looked for: more digits than doubles have are not to be had."""
 LARGEST_VALUE = 1 << 20
@@ -54,6 +57,7 @@ class CheckedCandidates:
     low, high : (k,) ends of the points
     squares : list of k Fraction, s²
     M, most : int
+    within : CheckedRows or None
     """
 
     lines: list[CardLine]
@@ -64,6 +68,95 @@ class CheckedCandidates:
     squares: list[Fraction]
     M: int
     most: int
+    within: CheckedRows | None
+
+    def closed(self, state: States) -> States:
+        """States where those that are open and may not come in any more are out."""
+        if np.count_nonzero(state == IN) >= self.M:
+            return np.where(state == OPEN, OUT, state)
+        return state if self.within is None else self.within.closed(state)
+
+    def holds(self, state: States) -> bool:
+        """Whether cards are left, by what is in."""
+        is_few = np.count_nonzero(state == IN) <= self.M
+        return bool(is_few and (self.within is None or self.within.holds(state)))
+
+    def largest(self, cost: Array, state: States) -> Fraction:
+        """The largest sum of costs that open candidates have together, by the number of them and by the rows."""
+        rest = self.M - int(np.count_nonzero(state == IN))
+        found = _top(cost[state == OPEN].tolist(), rest)
+        return found if self.within is None else min(found, self.within.largest(cost, state))
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedRows:
+    """At most `columns` of the parts, and at most `each` of the thresholds of a part; parts by places of candidates."""
+
+    columns: int
+    each: int
+    parts: list[tuple[Integers, Integers]]
+    alone: Integers
+
+    @classmethod
+    def of(cls, said: Any, names: list[str]) -> CheckedRows:
+        """Those that the card states."""
+        fields = isinstance(said, Mapping) and said.keys() == {"columns", "each", "parts"}
+        require(fields, "'within' of the card has other fields than columns, each and parts")
+        for name in ("columns", "each"):
+            one = said[name]
+            require(one is None or (type(one) is int and one >= 1), f"{name} of 'within' is {one!r}, no whole number")
+        given = said["parts"]
+        pairs = isinstance(given, list) and all(
+            isinstance(part, list) and len(part) == 2 and all(isinstance(half, list) for half in part) for part in given
+        )
+        require(pairs, "parts of 'within' are no pairs of lists")
+        every = [name for part in given for half in part for name in half]
+        known = all(isinstance(name, str) for name in every) and len({*every}) == len(every) and {*every} <= {*names}
+        require(known, "'within' names no candidate, or one twice")
+        place = {name: f for f, name in enumerate(names)}
+        steps, others = (
+            [np.array([place[name] for name in part[side]], dtype=np.int64) for part in given] for side in (0, 1)
+        )
+        alone = np.array([f for f, name in enumerate(names) if name not in {*every}], dtype=np.int64)
+        columns = len(given) if said["columns"] is None else said["columns"]
+        each = len(names) if said["each"] is None else said["each"]
+        return cls(columns, each, list(zip(steps, others, strict=True)), alone)
+
+    def _used(self, state: States) -> list[bool]:
+        return [bool(np.any(state[np.concatenate(part)] == IN)) for part in self.parts]
+
+    def holds(self, state: States) -> bool:
+        """Whether what is in keeps the rows."""
+        few = all(np.count_nonzero(state[steps] == IN) <= self.each for steps, _ in self.parts)
+        return few and sum(self._used(state)) <= self.columns
+
+    def closed(self, state: States) -> States:
+        """States where those that are open and may not come in any more are out."""
+        found, used = state.copy(), self._used(state)
+        for (steps, others), is_used in zip(self.parts, used, strict=True):
+            if not is_used and sum(used) >= self.columns:
+                found[np.concatenate([steps, others])] = OUT
+            elif np.count_nonzero(state[steps] == IN) >= self.each:
+                found[steps[state[steps] == OPEN]] = OUT
+        return found
+
+    def largest(self, cost: Array, state: States) -> Fraction:
+        """The largest sum of costs of open candidates that may come in together."""
+        total, others = _top(cost[self.alone[state[self.alone] == OPEN]].tolist(), self.alone.size), []
+        for (steps, more), is_used in zip(self.parts, self._used(state), strict=True):
+            left = self.each - int(np.count_nonzero(state[steps] == IN))
+            value = _top(cost[steps[state[steps] == OPEN]].tolist(), left)
+            value += _top(cost[more[state[more] == OPEN]].tolist(), more.size)
+            if is_used:
+                total += value
+            else:
+                others.append(value)
+        return total + _top(others, self.columns - len(self.parts) + len(others))
+
+
+def _top(costs: list[Any], most: int) -> Fraction:
+    """The sum of the largest ones."""
+    return sum(map(Fraction, sorted(costs, reverse=True)[: max(most, 0)]), Fraction(0))
 
 
 def check_joint(document: Document, arrays: Mapping[str, Any], data: Instance, statement: Statement) -> int:
@@ -71,14 +164,14 @@ def check_joint(document: Document, arrays: Mapping[str, Any], data: Instance, s
     require({*arrays} == VECTORS | TREE, "the card has no proof of its features and points beside it, or a part of one")
     require(statement.data.exponent == 0, "features and points together are not of data that are far from 1")
     among = _candidates(document, data)
-    _check_card(document, among)
+    _check_card(document, among, data)
     duals = Duals(statement, arrays)
     vectors = _Vectors(among, duals, data)
     least = math.inf
     claimed = Fraction(document["bound"])
     enough = claimed - abs(claimed) * Fraction(NEAR)
     for node, d, state, low, high in _leaves(arrays, among):
-        found = vectors.bound(d, state, low, high)
+        found = max(Fraction(0), vectors.bound(d, state, low, high))  # no card has an objective below 0
         require(
             found >= enough,
             f"leaf {node} of the card's proof proves {float(found)!r}, and {float(claimed)!r} is claimed",
@@ -91,7 +184,8 @@ def check_joint(document: Document, arrays: Mapping[str, Any], data: Instance, s
 def _candidates(document: Document, data: Instance) -> CheckedCandidates:
     """Which features and columns a card may have."""
     said = document["joint"]
-    require(isinstance(said, Mapping) and said.keys() == {"M", "out"}, "'joint' has other fields than M and out")
+    fields = isinstance(said, Mapping) and said.keys() - {"within"} == {"M", "out"}
+    require(fields, "'joint' has other fields than M, out and within")
     M, out, most = said["M"], said["out"], document["most_points"]
     require(type(M) is int and M >= 1, f"M of the card is {M!r}, no whole number of 1 or more")
     require(
@@ -113,15 +207,19 @@ def _candidates(document: Document, data: Instance) -> CheckedCandidates:
         squares=[square for part in parts for _, square in part],
         M=min(M, len(names)),
         most=most,
+        within=CheckedRows.of(said["within"], names) if "within" in said else None,
     )
 
 
-def _check_card(document: Document, among: CheckedCandidates) -> None:
+def _check_card(document: Document, among: CheckedCandidates, data: Instance) -> None:
     """The card itself is one of those that the bound is about."""
     used = {one["feature"] for one in document["card"] if one["points"]}
     require(len(used) <= document["joint"]["M"], f"the card gives points to {len(used)} features, more than M")
     left = used & {*document["joint"]["out"]}
     require(not left, f"the card gives points to {sorted(left)[:1]}, which 'out' leaves out")
+    names = [name for name in data.feature_names if name not in {*document["joint"]["out"]}]
+    state = np.array([IN if name in used else OUT for name in names], dtype=np.int8)
+    require(among.within is None or among.within.holds(state), "the card does not keep the rows of 'within'")
 
 
 class _Vectors:
@@ -155,13 +253,11 @@ class _Vectors:
             self._known[d] = g, q, off, cost
         return self._known[d]
 
-    def bound(self, d: int, state: npt.NDArray[np.int8], low: Integers, high: Integers) -> Fraction:
+    def bound(self, d: int, state: States, low: Integers, high: Integers) -> Fraction:
         """The bound of a leaf, or less."""
         among = self.among
         g, q, off, cost = self._of(d)
-        rest = among.M - int(np.count_nonzero(state == IN))
-        largest = np.sort(cost[state == OPEN])[::-1][:rest]
-        found = Fraction(g) - sum(map(Fraction, largest.tolist()), Fraction(0))
+        found = Fraction(g) - among.largest(cost, state)
         inside = state[among.owner] == IN
         is_whole = inside & (low == among.low) & (high == among.high)
         whole = [f for f in np.flatnonzero(state == IN) if np.all(is_whole[among.owner == f])]
@@ -214,7 +310,7 @@ def _polar(q: Array, squares: Array, low: Integers, high: Integers) -> Array:
 
 def _leaves(
     arrays: Mapping[str, Any], among: CheckedCandidates
-) -> Iterator[tuple[int, int, npt.NDArray[np.int8], Integers, Integers]]:
+) -> Iterator[tuple[int, int, States, Integers, Integers]]:
     """The leaves that hold cards: node, dual vector, states (F,) and boxes (k,), after their tree was looked at."""
     split, value, children, leaf = (np.asarray(arrays[name]) for name in ("split", "value", "children", "leaf"))
     N = split.size
@@ -238,7 +334,7 @@ def _leaves(
         node, state, low, high = stack.pop()
         seen += 1
         s = int(split[node])
-        is_left = np.count_nonzero(state == IN) <= among.M and bool(np.all(low <= high))
+        is_left = among.holds(state) and bool(np.all(low <= high))
         if s >= among.count:
             j, at = s - among.count, int(value[node])
             require(state[among.owner[j]] == IN, "the card's proof splits on points of a candidate that is not in")
@@ -256,13 +352,13 @@ def _leaves(
             require(not is_left or _may_be_doubled(among, state, low, high), f"leaf {node} may not be doubled")
         elif is_left:
             require(leaf[node] >= 0, f"leaf {node} of the card's proof has no dual vector, and holds cards")
-            yield node, int(leaf[node]), state, low, high
+            yield node, int(leaf[node]), among.closed(state), low, high
     require(seen == N, "the nodes of the card's proof are not one tree")
 
 
-def _may_be_doubled(among: CheckedCandidates, state: npt.NDArray[np.int8], low: Integers, high: Integers) -> bool:
+def _may_be_doubled(among: CheckedCandidates, state: States, low: Integers, high: Integers) -> bool:
     inside = int(np.count_nonzero(state == IN))
     own = state[among.owner] == IN
     half = among.most // 2
-    is_whole = inside == among.M or not np.any(state == OPEN)
+    is_whole = not np.any(among.closed(state) == OPEN)
     return bool(inside and is_whole and np.all(low[own] >= -half) and np.all(high[own] <= half))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mipfs.errors import LabelError, UsageError
-from mipfs.report.numbers import many
+from mipfs.report.numbers import family_words
 
 if TYPE_CHECKING:
     from mipfs.check.card import CardReport
@@ -68,7 +68,7 @@ def _whose(report: CardReport) -> str:
     """What the bound is about."""
     if report.joint is None:
         return "the word of the search, not proven"
-    return f"proven, for every card of at most {many(report.joint, 'feature', 'features')}"
+    return f"proven, for every card of {family_words(report.joint, report.within)}"
 
 
 def _show_signed(points: int) -> str:

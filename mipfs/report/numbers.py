@@ -46,6 +46,16 @@ def many(count: int, one: str, more: str) -> str:
     return f"{count} {one if count == 1 else more}"
 
 
+def family_words(M: int, within: Mapping[str, Any] | None) -> str:
+    """Of how many features cards are, and where a table was cut of how many of its columns and thresholds."""
+    said, rows, limits = f"at most {many(M, 'feature', 'features')}", within or {}, []
+    if rows.get("columns") is not None:
+        limits.append(f"at most {many(rows['columns'], 'column', 'columns')} of the table")
+    if rows.get("each") is not None:
+        limits.append(f"at most {many(rows['each'], 'threshold', 'thresholds')} of each column")
+    return f"{said} ({', '.join(limits)})" if limits else said
+
+
 def first_of(names: Sequence[Any], most: int, form: Callable[[Any], str] = str) -> str:
     """The first `most` of names, each in `form`, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""

@@ -18,10 +18,11 @@ from mipfs.check.card import check_card
 from mipfs.check.card_joint import NAMES, _Vectors
 from mipfs.cli import main
 from mipfs.lab.scorecard.cone import in_polar, project_on_cone
+from mipfs.lab.scorecard.within import CardRows, PlacedRows
 from tests import two_checkers
 from tests.certificate.test_second_card import signed
 from tests.certificate.test_second_reading import judged
-from tests.lab.test_joint_card import table
+from tests.lab.test_joint_card import drawn_cut, table
 
 Json = dict[str, Any]
 Arrays = dict[str, Any]
@@ -48,6 +49,15 @@ def cards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Pat
         solved = ["solve", "fsp-m", str(data), "--scale", "standard", "-p", "M=2", *options, *more]
         assert main([*solved, "--json", result, "-q"]) == 0
         how = ["--joint", "--points", "2", "--bins", str(bins), "--gap", "1e-6", "--json", str(card), "-q"]
+        assert main(["scorecard", result, str(data), *how]) == 0
+        found[name] = card, data
+    for name, seed in (("rows", 25), ("steps", 13)):
+        folder = tmp_path_factory.mktemp(name)
+        data, rows, _ = drawn_cut(folder, seed)
+        result, card = str(folder / "r.json"), folder / "c.json"
+        solved = ["solve", "fsp-m", str(data), "--subject-to", str(rows), "-p", "M=3", "-p", "loss=logistic"]
+        assert main([*solved, "--scale", "standard", "--positive", "yes", "--json", result, "-q"]) == 0
+        how = ["--joint", "--points", "2", "--gap", "1e-6", "--json", str(card), "-q"]
         assert main(["scorecard", result, str(data), *how]) == 0
         found[name] = card, data
     return found
@@ -104,6 +114,9 @@ FALSE: dict[str, tuple[str, Callable[[Json], None]]] = {
     "cards of more features, cut": ("cut", larger),
     "cards of more points": ("plain", more_points),
     "cards of what is left out": ("less", nothing_out),
+    "cards of more columns": ("rows", lambda d: d["joint"]["within"].update(columns=3)),
+    "cards of more thresholds": ("steps", lambda d: d["joint"]["within"].update(each=2)),
+    "cards without rows": ("rows", lambda d: d["joint"].pop("within") and None),
 }
 
 
@@ -116,7 +129,11 @@ def test_the_false_claims_are_false(cards: dict[str, tuple[Path, Path]]) -> None
         joint, given = document["joint"], mipfs.read(data, scale="standard")
         params = document["result"]["params"]
         asked = {"M": joint["M"], "loss": params["loss"], "C": params["C"], "forced_out": joint["out"]}
-        result = mipfs.solve(mipfs.Problem(given, **asked))
+        problem = mipfs.Problem(given, **asked)
+        if "within" in joint:
+            placed = PlacedRows(CardRows.read(joint["within"]), given.feature_names)
+            problem = problem.replace(rows=placed.rows(given.n_features))
+        result = mipfs.solve(problem)
         how = {"points": document["most_points"], "bins": document["bins"]}
         better = mipfs.scorecard(result, given, **how, gap=1e-6, joint=True)
         assert better.objective < document["bound"] * (1.0 - 1e-6), name
@@ -165,6 +182,11 @@ def test_no_tree_proves_what_is_false(cards: dict[str, tuple[Path, Path]], seed:
     assert other.startswith("rejected")
 
 
+def twice(document: Json) -> None:
+    first, *others = document["joint"]["within"]["parts"]
+    others[0][1] += first[0] + first[1]
+
+
 def point(document: Json) -> None:
     line = document["card"][0]
     line["points"] = line["points"] - 1 if line["points"] > -2 else line["points"] + 1
@@ -186,6 +208,14 @@ STATED: dict[str, tuple[str, Callable[[Json], None]]] = {
     "a feature of the card is out": ("plain", lambda d: d["joint"].update(out=[d["card"][0]["feature"]])),
     "out names nothing": ("plain", lambda d: d["joint"].update(out=["nobody"])),
     "out is a text": ("plain", lambda d: d["joint"].update(out="f1")),
+    "no rows but a word": ("rows", lambda d: d["joint"].update(within="x")),
+    "a field of the rows": ("rows", lambda d: d["joint"]["within"].update(most=2)),
+    "fewer columns": ("rows", lambda d: d["joint"]["within"].update(columns=1)),
+    "no columns": ("rows", lambda d: d["joint"]["within"].update(columns=0)),
+    "a threshold as a double": ("rows", lambda d: d["joint"]["within"].update(each=2.0)),
+    "rows name nothing": ("rows", lambda d: d["joint"]["within"]["parts"][0][1].append("nobody")),
+    "rows name one twice": ("rows", lambda d: d["joint"]["within"]["parts"][0].reverse() or twice(d)),
+    "a part is no pair": ("rows", lambda d: d["joint"]["within"]["parts"][0].append([])),
 }
 
 

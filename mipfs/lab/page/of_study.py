@@ -42,6 +42,11 @@ MOST_OPEN_POINTS = 8
 """Open points that are named."""
 
 
+def _of_card(card: Scorecard) -> str:
+    """What of a card the checkers do not prove."""
+    return OF_SEARCH if card.joint is None else "the history of the search; the rest is"
+
+
 def path_html(path: SolutionPath, scores: Sequence[Score] | None, detail: Detail, level: int) -> str:
     """What the page shows of a path, below its heading."""
     errors, charts = error_charts(path), value_charts(path)
@@ -253,5 +258,5 @@ def reported_html(study: Reported, score: Score | None, level: int) -> str:
             scrolled = inner if isinstance(block, Chart) else f'<div class="scroll">{inner}</div>'
             parts.append(PageCard("", scrolled, is_wide=True))
     judged = [] if score is None else [measured_card([judged_html(score)], bool(score.get("trained_on")))]
-    bare = describe_unchecked(OF_SEARCH if isinstance(study, Scorecard) else NOTHING_PROVEN)
+    bare = describe_unchecked(_of_card(study) if isinstance(study, Scorecard) else NOTHING_PROVEN)
     return said + bare + cards([*parts[:2], *judged, *parts[2:]], level)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from mipfs.data.recipe import MISSING_LEVEL
 from mipfs.errors import UsageError
 from mipfs.lab.scorecard.columns import PRINTED_DIGITS, TOTAL_DIGITS, Column, to_digits, totals
+from mipfs.lab.scorecard.within import CardRows
 from mipfs.losses import says_odds
 from mipfs.measures import value as measure_value
 from mipfs.plumbing import output_file
@@ -23,7 +25,7 @@ from mipfs.plumbing.arrays import Array
 from mipfs.proof import pair
 from mipfs.report.blocks import Alarm, NamedValues, ReportBlock, Reported, Sentence, Table
 from mipfs.report.frame import pandas_for
-from mipfs.report.numbers import many, number, percent
+from mipfs.report.numbers import family_words, many, number, percent
 from mipfs.report.visible import as_json, finite_or_none
 from mipfs.result import sidecar
 from mipfs.result.documents import CARD
@@ -34,7 +36,7 @@ from mipfs.result.result import Result, Status, StopReason, Trace
 from mipfs.result.saved_card import exact, sign_document
 from mipfs.result.summary import BECAUSE
 
-CUT = re.compile(r"(.+) (from|is) (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|missing)(?: but not .*)?")
+CUT = re.compile(r"(.+) (from|is) (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|missing)(?: but not (.*))?")
 """Names of the features that `mipfs bins` makes of a column."""
 EVERY_DIGIT = 17
 """Significant digits that tell all doubles apart."""
@@ -84,6 +86,7 @@ class CardFamily:
     arrays : mapping, the proof as the sidecar has it; empty of a card whose sidecar is missing
     first : float, objective of the card that it began with, of the features of the result; no file has it
     supports : int, sets of features whose points were looked at; no file has it
+    within : CardRows or None, of a table that was cut: how many of its columns, and thresholds of each
     """
 
     M: int
@@ -91,6 +94,18 @@ class CardFamily:
     arrays: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict, repr=False)
     first: float = math.nan
     supports: int = 0
+    within: CardRows | None = None
+
+    def document(self) -> dict[str, Any]:
+        """As the JSON has it."""
+        within = {} if self.within is None else {"within": self.within.document()}
+        return {"M": self.M, "out": [*self.out], **within}
+
+    @property
+    def words(self) -> str:
+        """Of which cards."""
+        rows = {} if self.within is None else self.within.document()
+        return f"cards of {family_words(self.M, rows)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,7 +380,7 @@ class Scorecard(Reported):
             "labels": dict(self.result.labels),
             "result": replace(self.result, trace=Trace(())).document(),  # without its history
             "data_sha256": self.result.data_sha256,
-            **({} if self.joint is None else {"joint": {"M": self.joint.M, "out": [*self.joint.out]}}),
+            **({} if self.joint is None else {"joint": self.joint.document()}),
             **({} if self.odds is None else {"odds": dict(vars(self.odds))}),
             "nodes": self.nodes,
             "seconds": self.seconds,
@@ -466,22 +481,32 @@ def _ranges(card: Scorecard) -> list[ReportBlock]:
     """The features of several lines once more, so that one line holds for each of them."""
     rows = []
     flags = [(_cut_of(column), points) for column, points in zip(card.columns, card.points, strict=True)]
+    several = False
     for feature, ends in _ends(card, 1).items():
-        own = [(cut[2], points) for cut, points in flags if cut is not None and cut[:2] == (feature, "is")]
-        if len(ends) < 2 and not own:
-            continue
-        steps = [(exact(threshold), points) for threshold, points in ends if points]
-        edges = [edge for edge, _ in steps]
-        rows.append((feature, f"below {edges[0]}" if edges else "any", "0"))
+        own = {cut[2]: points for cut, points in flags if cut is not None and cut[:2] == (feature, "is")}
+        codes = _codes(card, feature)
+        several |= len(ends) > 1 or bool(own or codes)
+        steps = [(-math.inf, 0), *((threshold, points) for threshold, points in ends if points), (math.inf, 0)]
         total = 0
-        for k, (edge, points) in enumerate(steps):
+        for (low, points), (high, _) in itertools.pairwise(steps):
             total += points
-            until = f", below {edges[k + 1]}" if k + 1 < len(edges) else ""
-            rows.append((feature, f"from {edge}{until}", _points_text(total)))
-        rows += [(feature, f"is {text}", _points_text(points)) for text, points in own]
-    if not rows:
+            said = [f"from {exact(low)}"] * math.isfinite(low) + [f"below {exact(high)}"] * math.isfinite(high)
+            but = " or ".join(text for text in codes if low <= float(text) < high)
+            rows.append((feature, (", ".join(said) or "any") + (f" but not {but}" if but else ""), _points_text(total)))
+        rows += [(feature, f"is {text}", _points_text(own.get(text, 0))) for text in dict.fromkeys([*codes, *own])]
+    if not several:
         return []
     return [Table(("feature", "range", "points"), rows, title="The same by ranges, of which one holds", left=2)]
+
+
+def _codes(card: Scorecard, feature: str) -> list[str]:
+    """The special codes of a column that was cut, as its features name them."""
+    found = dict[str, None]()
+    for column in card.columns:
+        named = CUT.fullmatch(column.feature)
+        if named and named[1] == feature and _cut_of(column) is not None:
+            found |= dict.fromkeys((named[4] or "").split(" or ") if named[4] else [named[3]] * (named[2] == "is"))
+    return sorted(set(found) - {MISSING_LEVEL}, key=float)
 
 
 def _totals(card: Scorecard, positive: str) -> Table:
@@ -553,7 +578,7 @@ def words(card: Scorecard) -> str:
 def _together(card: Scorecard) -> str:
     """What is proven of a card whose features and points were chosen together."""
     assert card.joint is not None
-    said = f"of all cards of at most {many(card.joint.M, 'feature', 'features')} this is"
+    said = f"of all {card.joint.words} this is"
     if card.status is Status.OPTIMAL:
         return f"features and points are proven together (gap {percent(card.gap)}): {said} the best"
     return (

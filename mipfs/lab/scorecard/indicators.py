@@ -157,9 +157,9 @@ class Indicators:
         for cut in (one for one in self.cuts if not one.is_words):
             use = f"extra_{OF_LP.sub('_', cut.name)}"
             steps, others = ([OF_LP.sub("_", name) for name in names] for names in (cut.steps, cut.others))
-            for names, most in ((steps, each or len(steps)), (others, len(others))):
-                if names:
-                    lines.append(f" {' + '.join(names)} - {min(most, len(names))} {use} <= 0")
+            lines += [f" {name} - {use} <= 0" for name in (*steps, *others)]  # without them the relaxation is weak
+            if each is not None and each < len(steps):
+                lines.append(f" {' + '.join(steps)} - {each} {use} <= 0")
             uses.append(use)
         if features is not None:
             lines.append(f" {' + '.join(uses)} <= {features}")

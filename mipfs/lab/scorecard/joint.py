@@ -27,6 +27,7 @@ from mipfs.errors import NumericalError
 from mipfs.lab.scorecard.columns import Column
 from mipfs.lab.scorecard.cone import ConeProof, Ground, Whole, solve_cone
 from mipfs.lab.scorecard.search import ROUNDED_AT_A_NODE, ROUNDED_AT_THE_ROOT, BoxNode, BoxSearch
+from mipfs.lab.scorecard.within import PlacedRows, largest_sum
 from mipfs.plumbing import total_limit
 from mipfs.plumbing.arrays import Array
 from mipfs.proof.duals import DualStore
@@ -44,6 +45,7 @@ BELOW = 1e-11
 """What the claimed bound lies below the one that was computed, relative: room for the rounding of other checkers."""
 PREFIX = "joint_"
 """Before the names of the arrays of the proof."""
+States = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +60,7 @@ class CardCandidates:
     low, high : (k,) ends of the points
     most : int, K
     M : int, features with points at most
+    within : PlacedRows or None, rows over the features with points
     """
 
     names: tuple[str, ...]
@@ -67,6 +70,7 @@ class CardCandidates:
     high: Whole
     most: int
     M: int
+    within: PlacedRows | None = None
 
     @cached_property
     def owner(self) -> Whole:
@@ -82,6 +86,17 @@ class CardCandidates:
     def of(self, features: Iterable[int]) -> Whole:
         """The columns of some features."""
         return np.flatnonzero(np.isin(self.owner, np.fromiter(features, dtype=np.int64)))
+
+    def closed(self, state: States) -> States:
+        """States (F,) where those that are open and may not come in any more are out."""
+        if np.count_nonzero(state == IN) == self.M:
+            return np.where(state == OPEN, OUT, state).astype(np.int8)
+        return state if self.within is None else self.within.closed(state)
+
+    def largest(self, costs: Array, state: States) -> Array:
+        """The largest sum of costs (D, F) over open features that may come in together, or more, (D,)."""
+        found = largest_sum(costs[:, state == OPEN], self.M - int(np.count_nonzero(state == IN)))
+        return found if self.within is None else np.minimum(found, self.within.largest(costs, state))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,23 +157,31 @@ class DualPool:
         self._costs[d] = 0.5 * np.add.reduceat(q * q, self.among.starts) * (1.0 + 1e-14)
         return d
 
-    def best(self, state: npt.NDArray[np.int8]) -> tuple[float, int]:
+    def best(self, state: States) -> tuple[float, int]:
         """The largest bound of a node whose boxes are whole, and the dual vector that has it."""
-        rest = self.among.M - int(np.count_nonzero(state == IN))
-        found = self.g - self.costs[:, state == IN].sum(axis=1)
-        free = self.costs[:, state == OPEN]
-        if rest > 0 and free.shape[1]:
-            if rest < free.shape[1]:
-                free = -np.partition(-free, rest - 1, axis=1)[:, :rest]
-            found = found - free.sum(axis=1)
+        found = self.g - self.costs[:, state == IN].sum(axis=1) - self.among.largest(self.costs, state)
         d = int(np.argmax(found))
         return self._below(d, float(found[d])), d
 
-    def of(self, d: int, state: npt.NDArray[np.int8]) -> float:
+    def of(self, d: int, state: States) -> float:
         """What dual vector d proves of a node whose boxes are whole."""
-        rest, costs = self.among.M - int(np.count_nonzero(state == IN)), self._costs[d]
-        free = np.sort(costs[state == OPEN])[::-1][: max(rest, 0)]
-        return self._below(d, float(self._g[d] - costs[state == IN].sum() - free.sum()))
+        costs = self.costs[d : d + 1]
+        found = self._g[d] - costs[0, state == IN].sum() - self.among.largest(costs, state)[0]
+        return self._below(d, float(found))
+
+    def near(self, d: int, state: States, cutoff: float) -> Whole:
+        """Open features of which dual vector d may prove that they are in, or out: all that it does as the state is."""
+        ids = np.flatnonzero(state == OPEN)
+        rest = self.among.M - int(np.count_nonzero(state == IN))
+        if self.among.within is not None or rest <= 0 or rest >= ids.size:
+            return ids
+        costs = self._costs[d, ids]
+        least = self._g[d] - self._costs[d, state == IN].sum() - cutoff + 1e-9 * abs(self._g[d])
+        last, next_one = -np.partition(-costs, (rest - 1, rest))[rest - 1 : rest + 1]
+        top = float(largest_sum(costs[None], rest)[0])
+        without = top - costs + next_one  # of one that is among the largest and goes out
+        beyond = top - last + costs  # of another that comes in
+        return np.asarray(ids[np.where(costs >= last, without, beyond) <= least])
 
     def _below(self, d: int, found: float) -> float:
         """A sum of g(α) and costs that are no larger, rounded down."""
@@ -209,7 +232,7 @@ class CardNode:
     """
 
     place: int
-    state: npt.NDArray[np.int8]
+    state: States
     columns: Whole
     low: Whole
     high: Whole
@@ -321,7 +344,7 @@ class JointSearch:
     def _part(
         self,
         place: int,
-        state: npt.NDArray[np.int8],
+        state: States,
         known: tuple[float, int] | None = None,
         guide: int = -1,
     ) -> CardNode:
@@ -329,8 +352,7 @@ class JointSearch:
 
         `known` is a bound with its dual vector, of a node above; without it the pool is asked.
         """
-        if np.count_nonzero(state == IN) == self.among.M:
-            state = np.where(state == OPEN, OUT, state).astype(np.int8)
+        state = self.among.closed(state)
         columns = self.among.of(np.flatnonzero(state == IN))
         low, high = self.among.low[columns], self.among.high[columns]
         if known is None or not np.any(state == OPEN):
@@ -363,6 +385,8 @@ class JointSearch:
                 return [part]
         if g >= 0 and self.guide.feature[g] >= 0:
             f, below = int(self.guide.feature[g]), self.guide.children[g]
+            if f >= part.state.size:  # whether a part is used at all
+                return self._of_part(part, f - part.state.size, below)
             if part.state[f] == OPEN:
                 return self._both(part, f, (part.bound, part.dual), below)
             return [replace(part, guide=int(below[int(part.state[f])]))]
@@ -371,6 +395,15 @@ class JointSearch:
             return [replace(part, bound=bound, dual=dual)]
         costs = np.where(part.state == OPEN, self.pool.costs[dual], -1.0)
         return self._both(part, int(np.argmax(costs)))
+
+    def _of_part(self, part: CardNode, g: int, below: Whole) -> list[CardNode]:
+        """Split on an open feature of a part: where it is in, the part is used; the last one decides otherwise."""
+        assert self.among.within is not None
+        own = self.among.within.of_part[g]
+        still = own[part.state[own] == OPEN]
+        if np.any(part.state[own] == IN) or not still.size:
+            return [replace(part, guide=int(below[int(np.any(part.state[own] == IN))]))]
+        return self._both(part, int(still[0]), (part.bound, part.dual), (part.guide, int(below[1])))
 
     def _both(
         self, part: CardNode, f: int, known: tuple[float, int] | None = None, below: Any = (-1, -1)
@@ -386,8 +419,8 @@ class JointSearch:
     def _screened(self, part: CardNode, d: int, below: int) -> CardNode:
         """A chain of splits on the features whose other side dual vector d proves to be of no interest."""
         place, state, bound = part.place, part.state.copy(), part.bound
-        for f in np.flatnonzero(state == OPEN).tolist():
-            for value in (IN, OUT):
+        for f in self.pool.near(d, state, self.cutoff).tolist():
+            for value in (IN, OUT) if state[f] == OPEN else ():
                 state[f] = value
                 own = self.pool.of(d, state)
                 if own >= self.cutoff:
@@ -396,8 +429,7 @@ class JointSearch:
                     state[f], place = 1 - value, both[1 - value]
                     break
                 state[f] = OPEN
-            if np.count_nonzero(state == IN) == self.among.M:
-                break
+            state = self.among.closed(state)
         own = self.pool.of(d, state)
         known = (own, d) if own > bound else (bound, part.dual)
         return self._part(place, state, known, below)

@@ -18,6 +18,7 @@ from mipfs.check.known import EVERY_ARRAY, OF_CARDS
 from mipfs.errors import DataError
 from mipfs.lab.scorecard.card import VERSION, CardFamily, OddsScale, Scorecard
 from mipfs.lab.scorecard.columns import Column
+from mipfs.lab.scorecard.within import CardRows
 from mipfs.plumbing import typed_json
 from mipfs.plumbing.declared import Count, Excess, NumberRange, Positive, Share, check_arguments
 from mipfs.plumbing.typed_json import JUDGED, Null, Sha256, Such, Whole, Written
@@ -52,11 +53,20 @@ TotalsEntry = TypedDict(
 Totals = Annotated[TotalsEntry, Such(lambda row: row["positives"] <= row["samples"])]
 
 
+class WithinEntry(TypedDict):
+    """At most `columns` of the parts, and `each` of the thresholds of one; a part has thresholds and others."""
+
+    columns: Count | None
+    each: Count | None
+    parts: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+
+
 class JointEntry(TypedDict):
     """What the bound is proven for, with features and points together."""
 
     M: Count
     out: tuple[str, ...]
+    within: NotRequired[WithinEntry]
 
 
 class OddsEntry(TypedDict):
@@ -186,7 +196,12 @@ def _card(found: Any, result: Result, own: Mapping[str, npt.NDArray[Any]]) -> Sc
         bins=found["bins"] if version > 1 else 0,
         joint=None
         if found.get("joint") is None
-        else CardFamily(found["joint"]["M"], tuple(found["joint"]["out"]), own),
+        else CardFamily(
+            found["joint"]["M"],
+            tuple(found["joint"]["out"]),
+            own,
+            within=CardRows.read(found["joint"]["within"]) if "within" in found["joint"] else None,
+        ),
         odds=None if found.get("odds") is None else OddsScale(**found["odds"]),
         **{name: found[name] for name in same} | numbers,
     )

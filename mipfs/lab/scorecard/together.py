@@ -18,6 +18,7 @@ from mipfs.lab.scorecard.columns import columns_of
 from mipfs.lab.scorecard.cone import Whole
 from mipfs.lab.scorecard.joint import CardCandidates, Guide, JointSearch, JointSearchResult
 from mipfs.lab.scorecard.make import card_of, ends_of, ground_of, of_set, problem_of, scorecard
+from mipfs.lab.scorecard.within import CardRows, PlacedRows
 from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 from mipfs.readers.duals import decoded_rows
@@ -48,8 +49,8 @@ def together(result: Result, data: Instance, asked: tuple[int, int, float], time
     """
     started = time.monotonic()
     points, bins, gap = asked
-    _check(result)
-    among = _candidates(result, data, points, bins)
+    within = _check(result)
+    among = _candidates(result, data, points, bins, within)
     first = scorecard(
         result, data, points=points, bins=bins, gap=gap, time_limit=max(1e-3, SHARE_OF_START * time_limit)
     )
@@ -60,11 +61,12 @@ def together(result: Result, data: Instance, asked: tuple[int, int, float], time
     return _card(result, data, first, among, found, asked, started)
 
 
-def _check(result: Result) -> None:
-    """Refuse what the proof of features and points together does not carry."""
+def _check(result: Result) -> CardRows | None:
+    """The rows of the result, where they are of a table that was cut; refuse what the proof does not carry."""
     params = result.params
+    within = CardRows.of(result.rows, result.extra) if result.extra else None
     kept = {
-        "rows": bool(result.rows or result.extra),
+        "rows other than those of mipfs bins": bool(result.rows or result.extra) and within is None,
         "forced features": bool(params.get("forced_in")),
         "a price of features (lambda, or a penalty)": bool(np.any(_prices(params))),
     }
@@ -73,6 +75,7 @@ def _check(result: Result) -> None:
             f"features and points together are chosen by their number alone, and the result has {held[0]}; solve "
             "without it, or make the card of the result's own features (without --joint)"
         )
+    return within
 
 
 def _prices(params: Mapping[str, Any]) -> Array:
@@ -82,7 +85,7 @@ def _prices(params: Mapping[str, Any]) -> Array:
     return np.array([*prices, *(params.get("penalty") or {}).values()], dtype=float)
 
 
-def _candidates(result: Result, data: Instance, points: int, bins: int) -> CardCandidates:
+def _candidates(result: Result, data: Instance, points: int, bins: int, within: CardRows | None) -> CardCandidates:
     """All features that the result may select, in the columns of a card."""
     problem = problem_of(result, data, points, bins)
     if data.exponent:
@@ -101,7 +104,8 @@ def _candidates(result: Result, data: Instance, points: int, bins: int) -> CardC
     low, high = ends_of(columns, result.params.get("weight_bounds") or {}, points)
     most = result.params.get("M")
     M = len(names) if most is None else min(int(most), len(names))
-    return CardCandidates(tuple(names), columns, ground_of(problem, columns, values), low, high, points, M)
+    placed = None if within is None else PlacedRows(within, names)
+    return CardCandidates(tuple(names), columns, ground_of(problem, columns, values), low, high, points, M, placed)
 
 
 def _on(among: CardCandidates, card: Scorecard) -> Whole:
@@ -132,7 +136,9 @@ def _guide(among: CardCandidates, worth: float, seconds: float) -> Guide:
         for name, low, high in zip(names, among.low, among.high, strict=True)
         if low == 0 or high == 0
     }
-    atoms: dict[str, Any] = {} if single else {"atoms": Groups(data, parts)}
+    more: dict[str, Any] = {} if single else {"atoms": Groups(data, parts)}
+    if among.within is not None:
+        more["rows"] = among.within.rows(len(among.names))
     problem = Problem(
         data,
         loss=ground.loss.name,
@@ -140,7 +146,7 @@ def _guide(among: CardCandidates, worth: float, seconds: float) -> Guide:
         M=among.M,
         C=1.0,
         weight_bounds=ends if single else {},
-        **atoms,
+        **more,
     )
     end = time.monotonic() + seconds
     guide = Guide.none(ground.y.size)
@@ -193,7 +199,8 @@ def _card(
     bound = min(found.bound, card.objective)
     is_closed = relative_gap(card.objective, bound) <= asked[2]
     out = tuple(name for name in data.feature_names if name not in {*among.names})
-    claim = CardFamily(among.M, out, found.arrays, first.objective, found.supports)
+    within = CardRows.of(result.rows, result.extra) if result.extra else None
+    claim = CardFamily(among.M, out, found.arrays, first.objective, found.supports, within)
     return replace(
         card,
         bound=bound,
