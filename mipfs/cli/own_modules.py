@@ -39,6 +39,8 @@ def enter(given: Sequence[str]) -> None:
     UsageError
         It cannot be imported, or another module has the name.
     """
+    if not given:
+        return
     from mipfs.branching import RULES
     from mipfs.losses import LOSSES
     from mipfs.plumbing.registry import find_offer

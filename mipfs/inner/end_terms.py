@@ -154,7 +154,9 @@ class WithSides(Terms):
     def longest(self) -> float:
         """Step to the boundary, inf where there is none."""
         held = self.unequal
-        rows = min(to_boundary(self.nu[held], self.d_nu[held]), to_boundary(self.slack[held], self.d_slack[held]))
+        rows: float = min(
+            to_boundary(self.nu[held], self.d_nu[held]), to_boundary(self.slack[held], self.d_slack[held])
+        )
         return min(self.own.longest(), rows)
 
     def move(self, step: float) -> None:

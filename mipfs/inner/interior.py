@@ -338,7 +338,8 @@ class InteriorPoint(ReducedSystem):
             (self.tau[unequal], d.tau[unequal]),
             (self.r[unequal], d.r[unequal]),
         )
-        return min(1.0, self.settings.boundary * min(self.loss.longest(), *(to_boundary(a, b) for a, b in pairs)))
+        reach: float = min(self.loss.longest(), *(to_boundary(a, b) for a, b in pairs))
+        return min(1.0, self.settings.boundary * reach)
 
 
 def iterate(method: InteriorPoint, look: Callable[[InteriorIterate], bool]) -> InteriorIterate:

@@ -168,7 +168,7 @@ working set, rows with curvature, and rows whose curvature the model holds."""
 def _kind(default: Any) -> Any:
     """How kernels read a setting; a record of settings as a record."""
     if dataclasses.is_dataclass(default):
-        return _kind_of_record(type(default))
+        return _kind_of_record(default.__class__)
     return np.dtype(np.int64 if isinstance(default, int) else np.float64)
 
 
