@@ -81,8 +81,8 @@ class Over:
         }[one.problem.loss]()
         each = [(j, f, g) for g in ids for j, f in zip(self.members[g], self.factors[g], strict=True)]
         said: list[Any] = []
-        for k, (_, _, g) in enumerate(each):
-            low, high = one.ends[g]
+        for k, (j, _, _) in enumerate(each):
+            low, high = one.ends[j]
             said += [w[k] >= low] if np.isfinite(low) else []
             said += [w[k] <= high] if np.isfinite(high) else []
         names = list(data.feature_names)
@@ -107,7 +107,7 @@ def case(seed: int, is_small: bool = True) -> Over:
     """A problem drawn by its seed."""
     r = np.random.default_rng([61, seed])
     drawn = kinds.kinds_of(r) - LEFT_OUT
-    apart = {"groups", "overlapping", "scaled"}, {"signs", "boxes"}  # rows beside bounds are of single features
+    apart = {"scaled"}, {"signs", "boxes"}  # bounds beside rows are of what is not scaled
     if all(not one.isdisjoint(drawn) for one in apart):
         drawn -= apart[int(r.integers(2))]
     (fewest, most), widths = ((10, 60), (3, 9)) if is_small else ((20, 61), (6, 11))

@@ -1362,8 +1362,6 @@ class Statement:
         need(isinstance(given, list) and given, "weight_rows is no list of rows")
         sums = self.loss != "structural" and not self.rho and not self.made and not self.far
         need(sums, "rows over the weights, where they cannot be")
-        single = not self.bounds or all(len(one) == 1 for one in self.columns)
-        need(single, "rows over the weights beside bounds of groups")
         rows = [OverWeights(self, one) for one in given]
         named = {name for row in rows for name in row.terms}
         free = not any(self.place[name] in self.excluding for name in named)
