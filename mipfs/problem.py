@@ -340,8 +340,8 @@ class Problem(ClassWeighted):
             )
         if self.atoms.kind not in ("features", "scaled features", "groups"):
             raise UsageError(f"weight_rows are about single features and groups of them, not {self.atoms.kind}")
-        if not self.regulariser.is_ridge and self.atoms.kind != "features":
-            raise UsageError(f"weight_rows go with {self.term} on single features as they are, not {self.atoms.kind}")
+        if not self.regulariser.is_ridge and self.atoms.kind == "scaled features":
+            raise UsageError(f"weight_rows go with {self.term} on features and groups as they are, not scaled ones")
 
     def _check_excluding(self) -> None:
         """Refuse bounds that exclude 0 beside what they are not stated with."""

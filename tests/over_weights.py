@@ -1,17 +1,18 @@
 """Small problems with rows over the weights, against brute force by Clarabel and both checkers.
 
-    python -m tests.over_weights --count 300 --seed 1 [--forged 200]
-    python -m tests.over_weights --case 17
+    python -m tests.over_weights --count 300 --seed 1 [--forged 2]
+    python -m tests.over_weights --case 17 [--small]
 
 A case has a set of kinds of `tests.kinds` (signs, boxes, groups that may overlap, scaled features, rows over the
 selection, penalties, forced atoms, weights of classes and samples, no intercept, sparse columns, a loss), columns
-as they are or scaled, and one to three rows over the weights: a zero sum, an order, parity, or any other. The reference
-knows them by itself, and Clarabel solves every selection that may be best. A result must be OPTIMAL, its value that
-of the reference, its bound not above it, and its certificate accepted by both checkers. With lists, no support within
-the gap may be missing. What a run leaves open for reasons of numbers is no more than the allowance of the rows, within
-which the reference lets them hold then: where multipliers are large that is worth more than the gap. Forged ones (a
-multiplier, a coefficient, an end, an allowance, a weight, a row left out) are to be refused by both, unless what they
-claim is as true as before: a smaller bound, a row that says less.
+as they are or scaled, and one to three rows over the weights: a zero sum, an order, parity, or any other; small ones
+have 3 to 8 features, others 6 to 10. The reference knows them by itself, and Clarabel solves every selection that may
+be best. A result must be OPTIMAL, its value that of the reference, its bound not above it, and its certificate accepted
+by both checkers. With lists, no support within the gap may be missing. The rungs of a ladder must stand in their order,
+none above the optimum. What a run leaves open for reasons of numbers is no more than the allowance of the rows, within
+which the reference lets them hold then: where multipliers are large that is worth more than the gap, or than tells a
+tie of a list. Forged ones (a multiplier, a coefficient, an end, an allowance, a weight, a row left out) are to be
+refused by both, unless what they claim is as true as before: a smaller bound, a row that says less.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import copy
+import itertools
 import json
 import sys
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -45,6 +48,14 @@ BINDS = 1e-5
 """Rows that change the value of the best selection by this share of it bind there."""
 LISTED = 0.02
 """The gap of lists, of every fourth case."""
+TOLD = 1e-8
+"""Where the allowances change a value by more than this, relatively, ties of a listed support may not be told."""
+LADDERS, ORDERED = 5, 1e-5
+"""Of one case in so many the ladder is made; how far a rung may stand above the next."""
+FORGED_TRIES = 6
+"""How often a lie is drawn for one that can be told."""
+EVERY = 25
+"""After so many cases a campaign says what it has met."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +81,8 @@ class Over:
         }[one.problem.loss]()
         each = [(j, f, g) for g in ids for j, f in zip(self.members[g], self.factors[g], strict=True)]
         said: list[Any] = []
-        for k, (_, _, g) in enumerate(each):
-            low, high = one.ends[g]
+        for k, (j, _, _) in enumerate(each):
+            low, high = one.ends[j]
             said += [w[k] >= low] if np.isfinite(low) else []
             said += [w[k] <= high] if np.isfinite(high) else []
         names = list(data.feature_names)
@@ -92,14 +103,15 @@ class Over:
         return float(program.value) + float(one.costs[ids].sum())
 
 
-def case(seed: int) -> Over:
+def case(seed: int, is_small: bool = True) -> Over:
     """A problem drawn by its seed."""
     r = np.random.default_rng([61, seed])
     drawn = kinds.kinds_of(r) - LEFT_OUT
-    apart = {"groups", "overlapping", "scaled"}, {"signs", "boxes"}  # rows beside bounds are of single features
+    apart = {"scaled"}, {"signs", "boxes"}  # bounds beside rows are of what is not scaled
     if all(not one.isdisjoint(drawn) for one in apart):
         drawn -= apart[int(r.integers(2))]
-    n, p = int(r.integers(10, 60)), int(r.integers(3, 9))
+    (fewest, most), widths = ((10, 60), (3, 9)) if is_small else ((20, 61), (6, 11))
+    n, p = int(r.integers(fewest, most)), int(r.integers(*widths))
     X = r.normal(size=(n, p)) * (r.random((n, p)) < 0.5 if "sparse" in drawn else 1.0)
     y = np.where(X[:, : 1 + p // 2].sum(axis=1) + r.normal(size=n) > 0.0, 1.0, -1.0)
     y[:2] = 1.0, -1.0
@@ -121,7 +133,8 @@ def case(seed: int) -> Over:
     columns = [atoms.columns(np.array([g])) for g in range(atoms.count)]
     if {"signs", "boxes"} & drawn:  # said on the user's scale
         one = replace(one, ends=[(low * s, high * s) for (low, high), s in zip(one.ends, scale, strict=True)])
-    rows = [_row(r, list(data.feature_names), scale, float(np.sqrt(c.max()))) for _ in range(int(r.integers(1, 4)))]
+    typical = float(np.sqrt(c.max())) * (1.0 if is_small else 0.05)  # of larger ones fewer rows would bind
+    rows = [_row(r, list(data.feature_names), scale, typical) for _ in range(int(r.integers(1 if is_small else 2, 4)))]
     problem = one.problem.replace(weight_rows=rows)
     members = [col.ids.tolist() for col in columns]
     factors = [col.scale / scale[col.ids] for col in columns]
@@ -166,16 +179,22 @@ def faults(over: Over, counts: Counter[str], forge: int, r: np.random.Generator)
     counts["nodes"] += result.counters.get("nodes", 0)
     counts["binding"] += binds(over, min(values, key=lambda one: values[one]))
     if with_list:
-        wrong += missing(over, result, values, best)
+        wrong += missing(over, result, values, counts)
+    if one.seed % LADDERS == 0:
+        wrong += unordered(over, best)
     found = written(result)
     assert found is not None
     document = json.loads(found[0])
     known = data_of(one.problem.data)
     said = verdicts(document, found[1], one.problem.data, known)
     wrong += [f"checkers: {said}"] if said[0] != "accepted" or said[1] != "accepted" else []
-    for _ in range(forge):
+    told_of = 0
+    for _ in range(forge * FORGED_TRIES):
+        if told_of == forge:
+            break
         what, lie, arrays = forged(document, found[1], r, one.problem)
         if what:
+            told_of += 1
             counts["forged"] += 1
             told = verdicts(lie, arrays, one.problem.data, known)
             if "accepted" in told[:2] and not is_true(over, lie):
@@ -183,14 +202,31 @@ def faults(over: Over, counts: Counter[str], forge: int, r: np.random.Generator)
     return wrong
 
 
-def missing(over: Over, result: Any, values: dict[frozenset[int], float], best: float) -> list[str]:
+def missing(over: Over, result: Any, values: dict[frozenset[int], float], counts: Counter[str]) -> list[str]:
     """Supports within the gap that a complete list lacks: each holds one that is listed."""
+    best = min(values.values())
     listed = [frozenset(over.one.problem.atoms_of(one["selected"]).tolist()) for one in result.near_optimal["supports"]]
     within = [one for one, v in values.items() if v <= best * (1.0 + LISTED - 1e-4)]
     lost = [sorted(one) for one in within if not any(other <= one for other in listed)]
+    counts["lists"] += 1
     if not result.near_optimal["complete"]:
-        return ["the list is not complete"]
+        wide = allowed_more(over)
+        if not any(v - wide.value(chosen) > TOLD * abs(v) for chosen, v in values.items()):
+            return ["the list is not complete"]
+        counts["lists open within the allowance"] += 1
+        return []
     return [f"the list lacks {lost}"] if lost else []
+
+
+def unordered(over: Over, best: float) -> list[str]:
+    """What is wrong with the ladder of a case: a rung above the next one, or above the optimum; nothing."""
+    rungs = {one.name: one.value for one in mipfs.compare(over.one.problem).ladder if np.isfinite(one.value)}
+    known = [
+        name for name in ("plain", "qcqp-ssvm", "sdp-ssvm", "nmmkl", "boolean", "convex-hull", "exact") if name in rungs
+    ]
+    room = ORDERED * abs(best)
+    wrong = [f"{a} {rungs[a]!r} > {b} {rungs[b]!r}" for a, b in itertools.pairwise(known) if rungs[a] > rungs[b] + room]
+    return wrong + [f"{name} {value!r} above {best!r}" for name, value in rungs.items() if value > best + room]
 
 
 def is_true(over: Over, lie: Any) -> bool:
@@ -201,14 +237,18 @@ def is_true(over: Over, lie: Any) -> bool:
 
 
 def within(over: Over) -> float:
-    """The optimum where rows hold within the allowance of the largest weight of any optimum, as in a bound."""
+    """The optimum where rows hold within their allowances."""
+    return min(map(allowed_more(over).value, over.one.allowed()))
+
+
+def allowed_more(over: Over) -> Over:
+    """The case whose rows hold within the allowance of the largest weight of any optimum, as in a bound."""
     rows = list[Row]()
     for terms, lower, upper in over.rows:
         ends = (-np.inf if lower is None else lower), (np.inf if upper is None else upper)
         e = allowance(terms.values(), ends, over.one.problem.ends.largest)
         rows.append((terms, None if lower is None else lower - e, None if upper is None else upper + e))
-    other = replace(over, rows=rows)
-    return min(map(other.value, over.one.allowed()))
+    return replace(over, rows=rows)
 
 
 def binds(over: Over, chosen: frozenset[int]) -> bool:
@@ -297,20 +337,40 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--case", type=int)
     parser.add_argument("--forged", type=int, default=1, help="forged certificates of every case")
+    parser.add_argument("--small", action="store_true", help="of 3 to 8 features")
     asked = parser.parse_args(argv)
-    seeds = range(asked.seed, asked.seed + asked.count) if asked.case is None else [asked.case]
-    drawn, failed, counts = list[frozenset[str]](), 0, Counter[str]()
-    for seed in seeds:
+    drawn, counts = list[frozenset[str]](), Counter[str]()
+
+    def judged(seed: int) -> tuple[frozenset[str], list[str]]:
         with remembered():
-            over = case(seed)
+            over = case(seed, asked.small)
         drawn.append(over.one.kinds)
-        wrong = faults(over, counts, asked.forged, np.random.default_rng([62, seed]))
-        failed += bool(wrong)
-        if wrong:
-            print(f"{seed} ({', '.join(sorted(over.one.kinds))}): {'; '.join(wrong)}", flush=True)
-    print(f"{len(drawn)} problems, {failed} wrong; " + ", ".join(f"{name} {count}" for name, count in counts.items()))
+        return over.one.kinds, faults(over, counts, asked.forged, np.random.default_rng([62, seed]))
+
+    failed = campaign(asked, counts, judged)
     print(f"a row binds in {counts['binding'] / len(drawn):.0%}; {kinds.pairs(drawn)}")
     return int(failed > 0)
+
+
+def campaign(asked: Any, counts: Counter[str], judged: Callable[[int], tuple[Iterable[str], list[str]]]) -> int:
+    """Judge one case after the other, and say now and then what has been met; how many are wrong.
+
+    Parameters
+    ----------
+    asked : with `case`, or `seed` and `count`
+    judged : of a seed the kinds, and what is wrong; it keeps the counts
+    """
+    seeds = range(asked.seed, asked.seed + asked.count) if asked.case is None else [asked.case]
+    failed = 0
+    for done, seed in enumerate(seeds, 1):
+        kinds_of, wrong = judged(seed)
+        failed += bool(wrong)
+        if wrong:
+            print(f"{seed} ({', '.join(sorted(kinds_of))}): {'; '.join(wrong)}", flush=True)
+        if done % EVERY == 0 or done == len(seeds):
+            met = ", ".join(f"{name} {count}" for name, count in counts.items())
+            print(f"{done} problems, {failed} wrong, {time.process_time():.0f} CPU s; {met}", flush=True)
+    return failed
 
 
 if __name__ == "__main__":

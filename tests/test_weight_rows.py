@@ -19,7 +19,7 @@ import pytest
 import mipfs
 from mipfs import models, weight_rows
 from mipfs.atoms import make
-from mipfs.data.over_weights import RowEnds, WeightRow, allowance, power_above
+from mipfs.data.over_weights import RowEnds, WeightRow, allowance, of_stated, power_above
 from mipfs.errors import DataError, MipfsError, RowError, UsageError
 from mipfs.lab.baselines import get_baseline
 from mipfs.lab.studies.folds import fold
@@ -238,7 +238,7 @@ def test_baselines_sketches_and_stacks_say_so() -> None:
 
 
 @pytest.mark.sampled(5)
-@pytest.mark.parametrize("seed", [2, 4, 11, 5008])
+@pytest.mark.parametrize("seed", [2, 4, 11, 5008, 80007, 80009])
 def test_as_brute_force_and_both_checkers_have_it(seed: int) -> None:
     with over_weights.remembered():
         over = over_weights.case(seed)
@@ -326,6 +326,53 @@ def test_parity_holds_for_the_scores() -> None:
     scores = data(scale="none").block().values @ w
     assert abs(scores[by].mean() - scores[~by].mean()) <= 0.01 + 1e-12
     assert result.status is mipfs.Status.OPTIMAL
+    assert "the mean scores of 'False' and 'True' differ by at most 0.01" in result.summary()
+
+
+def test_parity_is_stated_and_both_checkers_recompute_it() -> None:
+    with over_weights.remembered():
+        given = data(sample_weight=np.linspace(0.5, 2.0, 40))
+    by = np.array(["u", "v", "w"])[np.arange(40) % 3]
+    result = mipfs.solve(mipfs.Problem(given, M=2, C=1.0, weight_rows=weight_rows.parity(given, by, 0.1)))
+    assert any(
+        "mean scores of 'u' and 'w' differ by at most 0.1" in said for said in mipfs.verify(result, given).statement
+    )
+    found = over_weights.written(result)
+    assert found is not None
+    known = over_weights.data_of(given)
+
+    def judged(change: Any) -> tuple[str, str]:
+        document = json.loads(found[0])
+        change(document["params"]["weight_rows"][0])
+        return over_weights.verdicts(document, found[1], given, known)[:2]
+
+    def marked(at: int, mark: str) -> Any:
+        def change(row: Any) -> None:
+            samples = row["parity"]["samples"]
+            row["parity"]["samples"] = samples[:at] + mark + samples[at + 1 :]
+
+        return change
+
+    assert judged(lambda row: None) == ("accepted", "accepted")
+    assert judged(lambda row: row.pop("parity")) == ("accepted", "accepted"), "then it is a row of numbers"
+    lies: list[Any] = [
+        *(marked(at, mark) for at, mark in ((0, "2"), (1, "1"), (2, "1"), (39, "3"), (39, "00"))),
+        lambda row: row["parity"].update(groups=["u"]),
+        lambda row: row["parity"].update(groups=["u", "u"]),
+        lambda row: row["parity"].update(groups=[1, 2]),
+        lambda row: row["parity"].update(groups=None),
+        lambda row: row["parity"].update(samples=None),
+        lambda row: row["parity"].update(samples="1" * 40),
+        lambda row: row["parity"].update(more=1),
+        lambda row: row.update(parity=None),
+    ]
+    assert [judged(lie) for lie in lies] == [("rejected", "rejected")] * len(lies)
+    again = mipfs.Problem(given, M=2, C=1.0, weight_rows=of_stated(result.params))
+    assert [row.is_parity_of(given) for row in again.rows_over_weights] == [True] * 3
+    other = data(n=39)
+    assert not any(row.is_parity_of(other) for row in again.rows_over_weights)
+    moved = mipfs.Problem(given, M=2, C=1.0, weight_rows=weight_rows.parity(data(), by, 0.1))
+    assert "parity" not in mipfs.solve(moved).params["weight_rows"][0], "means without the weights of these samples"
 
 
 @pytest.mark.slow

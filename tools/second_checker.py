@@ -1035,7 +1035,7 @@ class OverWeights:
 
     def __init__(self, stated, one):
         fields = {"coefficients", "lower", "upper", "allowance"}
-        need(isinstance(one, dict) and set(one) == fields, "a row over the weights has other fields")
+        need(isinstance(one, dict) and set(one) - {"parity"} == fields, "a row over the weights has other fields")
         need(
             isinstance(one["coefficients"], dict) and one["coefficients"], "a row over the weights has no coefficients"
         )
@@ -1052,6 +1052,27 @@ class OverWeights:
         scaled = {stated.place[name]: a / stated.scale[stated.place[name]] for name, a in self.terms.items()}
         self.unit = power_above(max(abs(a) for a in scaled.values()))
         self.scaled = {j: a / self.unit for j, a in scaled.items()}
+        if "parity" in one:
+            self._check_parity(one["parity"], stated.data)
+
+    def _check_parity(self, given, data):
+        """Section "Rows over the weights": the coefficients are the differences of the means of two groups."""
+        need(isinstance(given, dict) and set(given) == {"groups", "samples"}, "parity has other fields")
+        groups, marks, n = given["groups"], given["samples"], len(data.y)
+        need(isinstance(groups, list) and len(groups) == 2 and groups[0] != groups[1], "parity is not of two groups")
+        need(all(isinstance(name, str) for name in groups), "parity: a group has no name")
+        need(isinstance(marks, str) and len(marks) == n and set(marks) <= set("012"), "parity: other samples")
+        need(self.high is not None and self.low is not None and self.low == -self.high, "parity: other ends")
+        need({"1", "2"} <= set(marks), "parity: a group without samples")
+        inside = [[(i, data.weights[i]) for i, mark in enumerate(marks) if mark == one] for one in "12"]
+        totals = [math.fsum(weight for _, weight in group) for group in inside]
+        for name, column in zip(data.names, data.columns, strict=True):
+            first, second = (
+                math.fsum(weight * column[i] for i, weight in group) / total
+                for group, total in zip(inside, totals, strict=True)
+            )
+            room = 2.0**-50 * (n + 64) * max(map(abs, column)) + 1 / LARGEST
+            need(abs(float(self.terms.get(name, 0)) - (first - second)) <= room, f"parity: {name!r} has other means")
 
     def check_allowance(self, largest):
         """`allowance` is the least double that the formula does not exceed."""
@@ -1341,8 +1362,6 @@ class Statement:
         need(isinstance(given, list) and given, "weight_rows is no list of rows")
         sums = self.loss != "structural" and not self.rho and not self.made and not self.far
         need(sums, "rows over the weights, where they cannot be")
-        single = not self.bounds or all(len(one) == 1 for one in self.columns)
-        need(single, "rows over the weights beside bounds of groups")
         rows = [OverWeights(self, one) for one in given]
         named = {name for row in rows for name in row.terms}
         free = not any(self.place[name] in self.excluding for name in named)

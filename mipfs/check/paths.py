@@ -414,7 +414,7 @@ class StatedPath:
         require("gap" not in params, "the parameters of a path have no gap: its results state it")
 
     def _are_over_weights(self, k: int) -> bool:
-        """Whether a point has the rows over the weights of the path: with allowances, and its own ends where they move.
+        """Whether a point has the rows over the weights of the path, and its own ends where they move.
 
         The path states no end of rows that move, which are those of parity; there is at least one.
         """
@@ -426,7 +426,7 @@ class StatedPath:
         for row, moves, there in zip(stated, moved, own, strict=True):
             require_fields(row, ("coefficients", "lower", "upper"), (), "a row over the weights of the path")
             ends = {"lower": -end, "upper": end} if moves and end is not None else {}
-            if not same({**row, **ends}, {name: value for name, value in there.items() if name != "allowance"}):
+            if not same({**row, **ends}, {name: there.get(name) for name in row}):
                 return False
         return True
 

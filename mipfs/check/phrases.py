@@ -64,9 +64,16 @@ def describe_bound(name: str, low: Any, high: Any) -> str:
     return (f"{least} <= {name} <= {most}" if low != high else f"{name} = {least}") + where
 
 
-def weight_row(terms: Mapping[str, float], low: Any, high: Any, allowance: Any, most: int | None = None) -> str:
-    """A row over the weights, and within what it holds."""
+def weight_row(
+    terms: Mapping[str, float], low: Any, high: Any, allowance: Any, most: int | None = None, *,
+    groups: Sequence[str] | None = None,
+) -> str:  # fmt: skip
+    """A row over the weights, and within what it holds; one of parity by the names of its groups."""
     said = row({"terms": {f"w({name})": a for name, a in terms.items()}, "lb": low, "ub": high}, most)
+    if groups is not None:
+        first, second = groups
+        apart = f"differ by at most {number(high)}" if high else "are equal"
+        said = f"the mean scores of {first!r} and {second!r} {apart}"
     return f"{said}, to {float(allowance):.2g}" if allowance else said
 
 

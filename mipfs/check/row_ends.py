@@ -26,6 +26,8 @@ from mipfs.data.instance import Instance
 
 FORGIVEN = Fraction(1, 2**40)
 SMALLEST, LARGEST = 1e-100, 1e100
+APART = 2.0**-50
+"""What a coefficient of parity may be off, of the largest value of its feature, times the samples and 64."""
 FIELDS = {"coefficients", "lower", "upper", "allowance"}
 
 
@@ -42,6 +44,7 @@ class RowsOverWeights:
     def __init__(self, stated: Any, document: Document, data: Instance) -> None:
         require(isinstance(stated, list) and stated, "weight_rows: no list of rows stands there")
         self.rows = [_row(k, one, data) for k, one in enumerate(stated, 1)]
+        self.groups = [_groups(k, one, data) for k, one in enumerate(stated, 1)]
         named = {name for terms, *_ in self.rows for name in terms}
         largest = _power(w for weights in _weights_of(document) for name, w in weights.items() if name in named)
         for k, (terms, low, high, e) in enumerate(self.rows, 1):
@@ -104,15 +107,15 @@ class RowsOverWeights:
     def words(self) -> list[str]:
         """The rows, a line each."""
         return [
-            phrases.weight_row({name: float(a) for name, a in terms.items()}, low, high, e)
-            for terms, low, high, e in self.rows
+            phrases.weight_row({name: float(a) for name, a in terms.items()}, low, high, e, groups=groups)
+            for (terms, low, high, e), groups in zip(self.rows, self.groups, strict=True)
         ]
 
 
 def _row(k: int, stated: Any, data: Instance) -> tuple[dict[str, Fraction], Fraction | None, Fraction | None, float]:
     """Coefficients, ends and allowance of a row."""
     said = f"weight_rows, row {k}"
-    require(isinstance(stated, Mapping) and {*stated} == FIELDS, f"{said} has not the fields of one")
+    require(isinstance(stated, Mapping) and {*stated} - {"parity"} == FIELDS, f"{said} has not the fields of one")
     terms = stated["coefficients"]
     require(isinstance(terms, Mapping) and terms, f"{said} has no coefficients")
     for name, a in terms.items():
@@ -129,6 +132,37 @@ def _row(k: int, stated: Any, data: Instance) -> tuple[dict[str, Fraction], Frac
     require(ends != [None, None], f"{said} has no end")
     e = number(stated["allowance"], f"{said}: the allowance")
     return {str(name): Fraction(a) for name, a in terms.items()}, ends[0], ends[1], e
+
+
+def _groups(k: int, stated: Mapping[str, Any], data: Instance) -> tuple[str, str] | None:
+    """The names of the groups whose mean scores a row is about, its coefficients recomputed; None of any other row."""
+    said = f"weight_rows, row {k}: parity"
+    if "parity" not in stated:
+        return None
+    given, n = stated["parity"], data.n_samples
+    require(isinstance(given, Mapping) and {*given} == {"groups", "samples"}, f"{said} has not the fields of one")
+    names, marks = given["groups"], given["samples"]
+    are_names = isinstance(names, list) and len(names) == 2 and all(isinstance(name, str) for name in names)
+    require(are_names and names[0] != names[1], f"{said} has no two groups")
+    require(isinstance(marks, str) and len(marks) == n and {*marks} <= {*"012"}, f"{said} marks no {n} samples")
+    require(stated["upper"] is not None and stated["lower"] == -stated["upper"], f"{said} has other ends")
+    values, mark = data.block().values, np.array([*marks])
+    size = np.asarray(
+        abs(values).max(axis=0).toarray() if hasattr(values, "tocsc") else abs(values).max(axis=0)
+    ).ravel()
+    means = []
+    for one in "12":
+        weight = np.where(mark == one, data.sample_weight, 0.0)
+        require(bool(weight.any()), f"{said}: no sample is marked {one}")
+        means.append(np.asarray(weight @ values).ravel() / math.fsum(weight))
+    apart = (means[0] - means[1]) * data.scale
+    off = APART * (n + 64) * (size * data.scale + np.abs(data.shift)) + SMALLEST
+    own = np.zeros(data.n_features)
+    own[[data.index[name] for name in stated["coefficients"]]] = list(stated["coefficients"].values())
+    odd = np.flatnonzero(~(np.abs(own - apart) <= off))
+    named = data.feature_names[int(odd[0])] if odd.size else ""
+    require(not odd.size, f"{said}: the coefficient of {named!r} is not the difference of the means of the groups")
+    return names[0], names[1]
 
 
 def _weights_of(document: Document) -> Iterable[Mapping[str, float]]:

@@ -226,8 +226,9 @@ class Statement:
         held = isinstance(self.atoms, StatedAtoms) and self.data.block().is_stored
         plain = self.is_sum and self.margin == "unit" and held and not self.data.exponent
         require(plain, "rows over the weights are of sums over the samples, of stored features or groups, not far ones")
-        single = self.regulariser is None or (isinstance(self.atoms, StatedAtoms) and self.atoms.members is None)
-        require(single, "rows over the weights go with bounds, or a regulariser, of single features alone")
+        bounded = self.regulariser is None or isinstance(self.regulariser, BoundedRidge)
+        single = isinstance(self.atoms, StatedAtoms) and self.atoms.members is None
+        require(bounded or single, "rows over the weights go with a regulariser of single features alone")
         found = RowsOverWeights(stated, document, self.data)
         touched = self.excluding.intersection(found.columns.tolist())
         require(not touched, "a row over the weights is about a feature whose bounds exclude 0")

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
@@ -39,6 +39,8 @@ AIMED_SHARE, TIGHT = 2.0**-46, 1e-9
 what storing them rounds. A row counts as tight up to the other one."""
 DIGITS = 2.0**-46
 """A coefficient of parity below this share of its feature's size is the rounding of equal means."""
+MOST_STATED = 2**20
+"""Samples times rows of parity up to which a result states the groups beside the coefficients."""
 MOST_DENSE = 2**24
 """Numbers of all ends that are held with their zeros."""
 MOST_TURNS = 60
@@ -88,6 +90,19 @@ class Parity:
         kept = np.flatnonzero((np.abs(apart) > size) & (np.abs(apart) >= SMALLEST) & (np.abs(apart) <= LARGEST))
         return {data.feature_names[j]: float(apart[j]) for j in kept.tolist()}
 
+    @classmethod
+    def of_document(cls, stated: Mapping[str, Any]) -> Parity:
+        """It as `document` states it."""
+        marks = np.frombuffer(stated["samples"].encode("ascii", "replace"), dtype=np.uint8)
+        first, second = stated["groups"]
+        return cls(marks.astype(np.int64) - ord("0"), (1, 2), (first, second))
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The names of both groups, and of every sample whether it is in the first (1), the second (2), or neither."""
+        mark = np.where(self.place == self.pair[0], "1", np.where(self.place == self.pair[1], "2", "0"))
+        return {"groups": list(self.names), "samples": "".join(mark.tolist())}
+
     def _means(self, data: Any, group: int) -> Array:
         """The means of all features in a group, (p,)."""
         rows = np.flatnonzero(self.place == group)
@@ -109,7 +124,12 @@ class ParityRow(tuple[Any, ...]):
     @classmethod
     def made(cls, parity: Parity, data: Any, within: float) -> ParityRow:
         """The row of an `Instance`."""
-        found = cls((parity.coefficients(data), -within, within))
+        return cls.of(parity, (parity.coefficients(data), -within, within))
+
+    @classmethod
+    def of(cls, parity: Parity, row: tuple[Any, ...]) -> ParityRow:
+        """A row that is there, with what it is made of."""
+        found = cls(row)
         found.parity = parity
         return found
 
@@ -139,6 +159,12 @@ class WeightRow:
             return replace(self, coefficients=tuple((name, a / scale[name]) for name, a in self.coefficients))
         parity = self.parity.of(samples)
         return replace(self, coefficients=tuple(parity.coefficients(part).items()), parity=parity)
+
+    def is_parity_of(self, data: Any) -> bool:
+        """Whether it says of the samples of an `Instance` by how much the mean scores of two groups differ at most."""
+        own = self.parity
+        is_one = own is not None and self.lower == -self.upper > -math.inf and own.place.size == data.n_samples
+        return is_one and cast("Parity", own).coefficients(data) == self.terms
 
     @property
     def terms(self) -> dict[str, float]:
@@ -261,14 +287,27 @@ def _number(value: Any, said: str, *, infinite: bool = False) -> float:
     return found
 
 
-def of_stated(params: Mapping[str, Any]) -> list[tuple[dict[str, float], float | None, float | None]]:
+def of_stated(params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """The rows of the parameters of a result, as `settle_rows` takes them."""
-    return [(one["coefficients"], one["lower"], one["upper"]) for one in params.get("weight_rows") or ()]
+    found = list[tuple[Any, ...]]()
+    for one in params.get("weight_rows") or ():
+        row = one["coefficients"], one["lower"], one["upper"]
+        parity = one.get("parity")
+        found.append(row if parity is None else ParityRow.of(Parity.of_document(parity), row))
+    return found
 
 
-def rows_document(rows: Sequence[WeightRow], largest: float) -> list[dict[str, Any]]:
-    """Rows as JSON has them, with the allowance within which they hold."""
-    return [one.written() | {"allowance": one.allowance(largest)} for one in rows]
+def rows_document(rows: Sequence[WeightRow], largest: float, data: Any = None) -> list[dict[str, Any]]:
+    """Rows as JSON has them, with the allowance within which they hold.
+
+    Those of parity state their groups, if these are those of an `Instance`, and not too many.
+    """
+    found = [one.written() | {"allowance": one.allowance(largest)} for one in rows]
+    if data is not None and len(rows) * data.n_samples <= MOST_STATED:
+        for row, entry in zip(rows, found, strict=True):
+            if row.is_parity_of(data):
+                entry["parity"] = cast("Parity", row.parity).document
+    return found
 
 
 @dataclass(frozen=True, eq=False)

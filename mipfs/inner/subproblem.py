@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import AtomColumns, merge_columns
+from mipfs.atoms import AtomColumns, merge_columns, shares
 from mipfs.inner import boolean
 from mipfs.inner.regularised import RegularisedSolver
 from mipfs.inner.row_svm import RowSolver
@@ -210,9 +210,8 @@ class Subproblem:
         distinct, place = np.unique(ids, return_inverse=True)
         total = np.bincount(place, w, minlength=distinct.size).astype(float)
         low, high = self.problem.regulariser.at(distinct).ends
-        if sigma is not None and not self.problem.regulariser.is_ridge:  # of single features
-            room = np.zeros(distinct.size)
-            room[place] = sigma
+        if sigma is not None and not self.problem.regulariser.is_ridge:
+            room = shares(self.atoms.columns(atoms), distinct, sigma)
             low, high = low * room, high * room
         moved = self.problem.ends.brought_in(distinct, total, (low, high))
         if distinct.size == ids.size:

@@ -34,6 +34,8 @@ NOTHING, NOTHING_OF_ROWS = 1e-3, 1e-9
 less: their multipliers would move twice for one step, and go to and fro."""
 STIFF = 100.0
 """The step of a row over the weights, in units of a bound on the curvature of all else along it."""
+STIFFEST = 2.0**40
+"""ρ grows no further: where rounding leaves a gap above the asked one, it would grow until it is infinite."""
 DEAR = 2.0
 """What breaking a row counts in the gap, in units of its multiplier."""
 
@@ -123,6 +125,7 @@ def minimise_boxed(given, u, alpha, multipliers, state, pace):  # type: ignore[n
         copy_to(at.beta, at.alpha)
         copy_to(at.pull, at.multipliers)
         state[0] *= pace.grow if moves <= EASY else 1.0 / pace.grow if moves > HARD else 1.0
+        state[0] = min(state[0], STIFFEST)
         state[2] += moves == 0
         moves = 0
     copy_to(at.beta, at.alpha)

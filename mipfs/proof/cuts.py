@@ -145,7 +145,10 @@ def _scores(problem: Problem, omega: Array, error: Array, share: float) -> Array
     """s of every atom (count,) of ω (p,); with a share of 1 rounded up, for all that lies within the error."""
     if not problem.regulariser.is_ridge:
         regulariser = problem.regulariser
-        return 2.0 * (regulariser.conjugate_above(omega, error) if share else regulariser.conjugate(omega))
+        each = 2.0 * (regulariser.conjugate_above(omega, error) if share else regulariser.conjugate(omega))
+        if problem.selects_features:
+            return np.asarray(each)
+        return problem.of_atoms(each) * (1.0 + share * 2.0 * (problem.groups.sizes + 1) * U)
     whole = problem.all_columns
     size = np.abs(omega) + share * error
     squares = np.square(size[whole.ids] * whole.scale)

@@ -61,6 +61,13 @@ def _has_name(stated: Any) -> bool:
     return isinstance(stated["name"], str)
 
 
+class ParityEntry(TypedDict):
+    """Two groups of samples: their names, and of every sample 1, 2, or 0 where it is in neither."""
+
+    groups: Annotated[list[str], NumberRange(2, 2)]
+    samples: Annotated[str, Pattern("^[012]*$")]
+
+
 class WeightRowEntry(TypedDict):
     """A row over the weights, and within what it holds."""
 
@@ -68,6 +75,7 @@ class WeightRowEntry(TypedDict):
     lower: float | None
     upper: float | None
     allowance: float
+    parity: NotRequired[ParityEntry]
 
 
 ParamsEntry = TypedDict(

@@ -173,7 +173,14 @@ def weight_rows_in_words(result: Result) -> list[str]:
     """The rows over the weights, in at most a few lines, each with what it holds within."""
     rows = list(result.params.get("weight_rows") or [])
     said = [
-        phrases.weight_row(one["coefficients"], one["lower"], one["upper"], one["allowance"], MOST_TERMS)
+        phrases.weight_row(
+            one["coefficients"],
+            one["lower"],
+            one["upper"],
+            one["allowance"],
+            MOST_TERMS,
+            groups=(one.get("parity") or {}).get("groups"),
+        )
         for one in rows[:MOST_TERMS]
     ]
     more = [f"{len(rows) - MOST_TERMS} more rows over the weights."] if len(rows) > MOST_TERMS else []

@@ -98,7 +98,7 @@ def _state_parameters(run: Run, classifier: StoredClassifier, near: Any) -> dict
     shown = [classifier.weights, relaxed, *(one["weights"] for one in (() if near is None else near["supports"]))]
     named = {name for row in problem.rows_over_weights for name in row.terms}
     largest = power_above(w for weights in shown for name, w in weights.items() if name in named)
-    return params | {"weight_rows": written_rows(problem.rows_over_weights, largest)}
+    return params | {"weight_rows": written_rows(problem.rows_over_weights, largest, problem.data)}
 
 
 def described_at(problem: Problem, chosen: Sequence[int] | npt.NDArray[np.int64]) -> dict[str, Any]:

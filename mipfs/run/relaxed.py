@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.atoms import merge_columns
+from mipfs.atoms import merge_columns, shares
 from mipfs.losses.evaluated import CompensatedWeights
 from mipfs.plumbing.arrays import Array, Integers, mask_of, scatter
 from mipfs.problem import Problem
@@ -56,7 +56,7 @@ def relaxed_entry(
     given = dict(zip(*(part.tolist() for part in merge_columns(ids, w)), strict=True))
     weights = np.array([given.get(j, 0.0) for j in columns.tolist()])  # what σ = 0 leaves no room for has none
     if problem.weight_rows:
-        weights = _in_the_rows(problem, columns, weights, part)
+        weights = _in_the_rows(problem, columns, weights, shares(held, columns, part))
         if not problem.ends.hold(columns, weights / data.scale[columns]):
             run.upper = np.inf
             return None
@@ -83,9 +83,9 @@ def relaxed_entry(
     return shown | ({} if mixture is None else {"mixture": mixture}) | ({} if extra is None else {"extra": extra})
 
 
-def _in_the_rows(problem: Problem, columns: Integers, weights: Array, part: Array) -> Array:
-    """Weights of the columns of some atoms with σ (k,), all different, brought into the rows over the weights."""
-    room = 1.0 if problem.regulariser.is_ridge else part  # beside rows, ends are of single features
+def _in_the_rows(problem: Problem, columns: Integers, weights: Array, share: Array) -> Array:
+    """Weights of some columns with their shares Σ σ_g (k,), all different, brought into the rows over the weights."""
+    room = 1.0 if problem.regulariser.is_ridge else share
     low, high = (end * room for end in problem.regulariser.at(columns).ends)
     return problem.ends.brought_in(columns, weights, (low, high))
 

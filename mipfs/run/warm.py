@@ -222,8 +222,8 @@ def _list_changes(result: Result, problem: Problem) -> list[str]:
 
 
 def _over_weights(rows: Any) -> str:
-    """Rows over the weights without what they are allowed, which goes with C."""
-    return _text([{k: v for k, v in row.items() if k != "allowance"} for row in rows or ()])
+    """Rows over the weights without what they are allowed, which goes with C, and without groups."""
+    return _text([{k: v for k, v in row.items() if k not in ("allowance", "parity")} for row in rows or ()])
 
 
 def _text(said: Any) -> str:

@@ -88,3 +88,19 @@ def test_a_dual_value_that_is_enough_ends_it() -> None:
         minimise_boxed(posed, np.zeros(3), np.zeros(40), np.zeros(0), state, BoxedPace(1e-12, until, 500, 4.0))
         steps.append(state[2])
     assert steps[0] < steps[1]
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
+def test_a_gap_below_rounding_leaves_numbers_to_go_on_from(loss: str) -> None:
+    """The smoothing grows while the gap is not met, but not until it is infinite."""
+    r = np.random.default_rng(1)
+    A, D = r.normal(size=(20, 3)), r.normal(size=(1, 3))
+    D /= np.linalg.norm(D)
+    ends = only_read(np.full(3, -np.inf)), only_read(np.full(3, np.inf))
+    of_rows = only_read(D), only_read(np.zeros(1)), only_read(np.zeros(1)), float(np.square(A @ D.T).sum())
+    posed = BoxedProgram(only_read(A), only_read(np.ones(20)), *ends, get_loss(loss).kernels.made, *of_rows)
+    u, alpha, own, state = np.zeros(3), np.zeros(20), np.zeros(1), np.array([0.5, 0.0, 0.0])
+    minimise_boxed(posed, u, alpha, own, state, BoxedPace(-1e-12, np.inf, 3000, 4.0))
+    assert state[1] == 0.0
+    assert all(np.all(np.isfinite(one)) for one in (u, alpha, own, state))
+    np.testing.assert_allclose(u, A.T @ alpha + D.T @ own, atol=1e-6)
