@@ -289,7 +289,7 @@ def _sequence(value: Any, kind: _Kind) -> Any:
 
 def _holds_names(kind: _Kind) -> bool:
     """Whether it is a kind of list of names."""
-    return any(one.plain is str for items in kind.items for one in items)
+    return any(len(items) == 1 and items[0].plain is str for items in kind.items)
 
 
 def _is_one_of(value: Any, kinds: tuple[_Kind, ...]) -> bool:
@@ -306,7 +306,7 @@ def _words(kind: _Kind) -> str:
         return ", ".join(map(repr, get_args(plain)))
     if origin in SEQUENCES:
         items = {str: "names", int: "whole numbers", float: "numbers"}
-        of = [items[one.plain] for one in itertools.chain(*inner) if one.plain in items]
+        of = [items[one[0].plain] for one in inner if len(one) == 1 and one[0].plain in items]
         return f"a list of {of[0]}" if of else "a list"
     names: dict[Any, str] = {
         bool: "true or false",

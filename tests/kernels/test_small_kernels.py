@@ -25,6 +25,7 @@ from mipfs.kernels.products import (
 )
 from mipfs.kernels.projection import balance_at, nearest
 from mipfs.kernels.rows import mix_hash, signed_rows
+from mipfs.kernels.vectors import to_boundary
 from mipfs.kernels.scores import PARALLEL_CHUNKS, Reach, ScaledColumns, bounded_pull, column_sums, dense_pull
 from mipfs.kernels.statistics import column_statistics
 from mipfs.kernels.structures import only_read
@@ -57,6 +58,17 @@ def test_products_of_sparse_rows(n: int, k: int) -> None:
     M = np.asfortranarray(M)
     scale_lower(M, f)
     np.testing.assert_allclose(M, wanted, atol=1e-14)
+
+
+def test_the_step_to_the_boundary() -> None:
+    r = np.random.default_rng(2)
+    x, d = r.random(40), r.normal(size=40)
+    falls = d < 0.0
+    assert to_boundary(x, d) == (x[falls] / -d[falls]).min()
+    assert to_boundary(x, np.abs(d)) == np.inf
+    assert to_boundary(x[:0], d[:0]) == np.inf
+    x[np.flatnonzero(falls)[:2]] = np.nan, 0.0  # a number that is none is not passed over
+    assert np.isnan(to_boundary(x, d))
 
 
 def by_hand(bits: int, j: int) -> int:
