@@ -21,7 +21,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import mipfs
-from mipfs.lab.sketch.bss import preference, promise_eigenvalues, sparsify
+from mipfs.lab.sketch.bss import candidate_order, promise_eigenvalues, sparsify
 from mipfs.lab.sketch.guarantee import eigenvalues
 from mipfs.lab.sketch.picks import gathered
 from mipfs.lab.sketch.source import Basis, Source
@@ -63,7 +63,7 @@ def row(name: str, basis: Basis, norms: np.ndarray, r: int, asked: int) -> None:
     order, weight = sparsify(basis.V, norms, r)
     ours = time.process_time() - begin
     begin = time.process_time()
-    theirs, _ = bss(basis.V, preference(basis.V, norms), r, steps)
+    theirs, _ = bss(basis.V, candidate_order(basis.V, norms), r, steps)
     numpy = (time.process_time() - begin) * r / steps
     assert order[:steps].tolist() == theirs, "the two forms took different columns"
     found = eigenvalues(basis, gathered(order, weight))

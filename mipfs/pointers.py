@@ -2,8 +2,8 @@
 """Compiled functions called through their address: a step that numba does not compile again inside each of its callers.
 
 numba optimises and emits a function together with everything that it calls. A large step that runs once a node, or
-once a Newton iteration, is handed to its caller as a `Step` instead, and called by `call`; the type of a `Step` is the
-signature of its function, so that arguments of other types are refused when the caller is compiled.
+once a Newton iteration, is handed to its caller as a `Step` instead, and called by `call_step`; the type of a `Step` is
+the signature of its function, so that arguments of other types are refused when the caller is compiled.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import NativeValue, intrinsic, models, register_model, typeof_impl, unbox
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import lend, lent_type
+from mipfs.compiled.lent import lend_arrays, lent_type
 from mipfs.errors import UsageError
 
 
@@ -56,7 +56,9 @@ class Step:
 
     @classmethod
     def of(cls, function: Any, *arguments: Any, returns: types.Type = types.none, lends: bool = False) -> Step:
-        """A function for arguments of the types of those given, or of what `lend` makes of them; not compiled yet."""
+        """A function for arguments of the types of those given, or of what `lend_arrays` makes of them; not compiled
+        yet.
+        """
         kinds = (typeof(value) for value in arguments)
         return cls(function, StepType(tuple(lent_type(kind) if lends else kind for kind in kinds), returns))
 
@@ -97,7 +99,7 @@ def _unbox_step(of, value, c):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def call(context, step, *arguments):  # type: ignore[no-untyped-def]
+def call_step(context, step, *arguments):  # type: ignore[no-untyped-def]
     """Call a step with its arguments."""
     if not isinstance(step, StepType):
         raise errors.TypingError(f"{step} is called, which is no step")
@@ -105,7 +107,7 @@ def call(context, step, *arguments):  # type: ignore[no-untyped-def]
 
 
 def caller(of: StepType) -> Any:
-    """`call` for addresses that are plain integers, of functions with arguments of some types.
+    """`call_step` for addresses that are plain integers, of functions with arguments of some types.
 
     What is called from Python many times takes integers: numba tells the type of a tuple of steps in 17 µs.
     """
@@ -120,7 +122,7 @@ def caller(of: StepType) -> Any:
 @compiled(nogil=True)
 def run(step, arguments):  # type: ignore[no-untyped-def]
     """Call a step from Python, with arguments that are lent to it."""
-    return call(step, *lend(arguments))
+    return call_step(step, *lend_arrays(arguments))
 
 
 def _call_at(of: StepType, address: Any, arguments: tuple[Any, ...]) -> tuple[Any, Any]:

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import AtomColumns, Atoms, merge_columns, same_data, shares, split_squares
+from mipfs.atoms import AtomColumns, Atoms, column_shares, merge_columns, same_data, split_squares
 from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups, words_whole
 from mipfs.data.block import Block
 from mipfs.data.bounds import excluding_0, settle_bounds
-from mipfs.data.checks import anywhere
+from mipfs.data.checks import any_nonzero
 from mipfs.data.classes import ClassWeight, ClassWeighted
-from mipfs.data.instance import Instance, nearest
+from mipfs.data.instance import Instance, misspelling_hint
 from mipfs.data.over_weights import RowEnds, WeightRow, power_above
 from mipfs.data.over_weights import settle_rows as settled_rows
 from mipfs.data.ranges import check_M, exponent_of, penalties
@@ -453,7 +453,7 @@ class Problem(ClassWeighted):
         unknown = [name for name in changes if name not in self.__dataclass_fields__]
         if unknown:
             known = [name for name, one in self.__dataclass_fields__.items() if one.init]
-            raise UsageError(f"a problem has no parameter {unknown[0]!r}; {nearest(unknown[0], known)}")
+            raise UsageError(f"a problem has no parameter {unknown[0]!r}; {misspelling_hint(unknown[0], known)}")
         return dataclasses.replace(self, **changes)
 
     def restricted(self, ids: npt.NDArray[np.int64], atoms: Atoms | None = None) -> Problem:
@@ -555,16 +555,16 @@ class Problem(ClassWeighted):
         return self.atoms.are_features
 
     @cached_property
-    def _places(self) -> Mapping[str, int]:
+    def _position_by_name(self) -> Mapping[str, int]:
         return self.data.index if self.selects_features else {name: g for g, name in enumerate(self.atoms.names)}
 
     def atoms_of(self, names: Sequence[str]) -> npt.NDArray[np.int64]:
         """Positions of the named atoms; an unknown name is a `UsageError`."""
         for name in names:
-            if name not in self._places:
+            if name not in self._position_by_name:
                 kind = "feature" if self.selects_features else "atom"
-                raise UsageError(f"no {kind} is called {name!r}; {nearest(name, self.atoms.names)}")
-        return np.array([self._places[name] for name in names], dtype=np.int64)
+                raise UsageError(f"no {kind} is called {name!r}; {misspelling_hint(name, self.atoms.names)}")
+        return np.array([self._position_by_name[name] for name in names], dtype=np.int64)
 
     def with_rows(self, A: Any, lb: npt.ArrayLike, ub: npt.ArrayLike, names: Sequence[str] | None = None) -> Problem:
         """A copy with more rows ``lb <= A sigma <= ub``.
@@ -615,7 +615,7 @@ class Problem(ClassWeighted):
     @cached_property
     def has_penalty(self) -> bool:
         """Whether some atom costs something."""
-        return anywhere(self.penalty)
+        return any_nonzero(self.penalty)
 
     @cached_property
     def measured(self) -> Measure:
@@ -655,17 +655,17 @@ class Problem(ClassWeighted):
             several of them use has the sum of its weights, which is split among them as costs least
         b : float, intercept on the scaled data
         """
-        return self._evaluate(selected, w, b)[0]
+        return self._objective_and_error(selected, w, b)[0]
 
     def evaluate_above(self, selected: npt.ArrayLike, w: npt.ArrayLike, b: float) -> float:
         """The objective rounded up: no less than the exact one at these very numbers; `evaluate` has the parameters."""
-        return sum(self._evaluate(selected, w, b))
+        return sum(self._objective_and_error(selected, w, b))
 
-    def _evaluate(self, selected: npt.ArrayLike, w: npt.ArrayLike, b: float) -> tuple[float, float]:
+    def _objective_and_error(self, selected: npt.ArrayLike, w: npt.ArrayLike, b: float) -> tuple[float, float]:
         """The objective, and what it may be too small by."""
         if self.exponent:
             moved = np.ldexp(np.asarray(w, dtype=float), self.exponent)
-            value, error = self.in_unit._evaluate(selected, moved, b)
+            value, error = self.in_unit._objective_and_error(selected, moved, b)
             return times(value, -2 * self.exponent), times(error, -2 * self.exponent)
         chosen = np.asarray(selected, dtype=np.int64)
         ids, weights = merge_columns(self.atoms.columns(chosen).ids, np.asarray(w, dtype=float))
@@ -693,7 +693,7 @@ class Problem(ClassWeighted):
         if self.regulariser.is_ridge:
             term = 0.5 * split_squares(self.atoms.columns(chosen), ids, at.w, part)
         else:
-            room = part if self.selects_features else shares(self.atoms.columns(chosen), ids, part)
+            room = part if self.selects_features else column_shares(self.atoms.columns(chosen), ids, part)
             term = float(self.regulariser.at(ids).perspective(at.w, room).sum())
         if self.has_constant:
             term += 0.5 * (at.b / self.intercept_scaling) ** 2

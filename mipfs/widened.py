@@ -49,7 +49,7 @@ def widen_problem(problem: Problem) -> Problem:
         bias=False,
         M=None if problem.M is None else problem.M + 1,
         cardinality=problem.M is not None,
-        lam=_penalties(problem),
+        lam=_widened_penalties(problem),
         rows=dataclasses.replace(rows, matrix=sparse.hstack(parts, format="csr")),
         forced_in=(*problem.forced_in, CONSTANT),
         derived=(),
@@ -68,7 +68,7 @@ def _with_constant(problem: Problem) -> Atoms:
     raise UsageError(f"{atoms.kind} take no constant column as an intercept; give bias=False (-p bias=false)")
 
 
-def _penalties(problem: Problem) -> Any:
+def _widened_penalties(problem: Problem) -> Any:
     """λ, 0 for the constant column."""
     lam = problem.lam
     if isinstance(lam, Mapping) or not np.any(np.asarray(lam, dtype=float)):

@@ -275,11 +275,11 @@ def by_scip(one: Case, counts: Counter[str]) -> list[str]:
     """What SCIP says of the declared Pyomo model against the reference: Pyomo hands it on to pyscipopt."""
     import pyomo.environ as pyo
 
-    from mipfs.formulation import algebraic
+    from mipfs.formulation import algebraic_model
 
     if not one.values or one.problem.loss == "logistic":  # which has no quadratic form
         return []
-    model = algebraic(one.problem)
+    model = algebraic_model(one.problem)
     pyo.SolverFactory("scip_direct").solve(model)
     found = float(pyo.value(next(model.component_data_objects(pyo.Objective, active=True))))
     chosen = frozenset(j for j, name in enumerate(model.select.sigma) if pyo.value(model.select.sigma[name]) > 0.5)

@@ -87,7 +87,7 @@ def _pyomo(rng: Rng, draw: Draw) -> tuple[Any, str]:
     problem = draw.problem
     if problem.loss == "structural":
         return _cvxpy(rng, draw)
-    model = formulation.algebraic(_bare(problem))
+    model = formulation.algebraic_model(_bare(problem))
     add_rows(model, problem.rows)
     for name in problem.forced_in:
         model.select.sigma[name].fix(1)

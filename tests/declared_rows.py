@@ -313,7 +313,7 @@ def subject(name: str, rng: np.random.Generator) -> Subject:
         problem = problem.replace(rows=own)
     pool, labels, more = _pool(name, rng, problem)
     if kind in ("fsp-m", "fsp-lambda"):
-        made: Any = formulation.algebraic(problem)
+        made: Any = formulation.algebraic_model(problem)
     elif name == "big-m binary":
         made = formulation.declare(kind, problem, None, True)
     else:

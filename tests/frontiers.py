@@ -26,7 +26,7 @@ import numpy as np
 
 import mipfs
 from mipfs.check.paths import check_stated
-from mipfs.check.rounding import refusal
+from mipfs.check.rounding import refusal_reason
 from tests import kinds, over_weights
 from tests.known_features import values
 
@@ -134,7 +134,7 @@ def of_document(found: Any) -> list[str]:
         if one["least"] is not None:
             lie = json.loads(found.to_json())
             lie["bought"][k]["least"] += 1e-3 * (abs(one["least"]) + found.points[0].objective)
-            told = refusal(partial(check_stated, lie))
+            told = refusal_reason(partial(check_stated, lie))
             return [] if "bought" in told else [f"what a unit bought is believed: {told!r}"]
     return []
 

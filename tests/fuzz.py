@@ -40,7 +40,7 @@ from typing import Any
 
 import mipfs
 from mipfs.errors import MipfsError, NumericalError
-from mipfs.plumbing.memory import peak
+from mipfs.plumbing.memory import measure_peak
 from mipfs.report.visible import in_one_line
 from tests import bombs, mutations
 from tests.fuzz_targets import TARGETS, Files, Target, cached_seeds
@@ -173,7 +173,7 @@ def judged(target: Target, files: Files, seed: Files, folder: Path, lines: Lines
     written(files, folder)
     value: Any = None
     began = time.process_time()
-    with peak() as most:
+    with measure_peak() as most:
         found, value = _read(target, folder, lines)
     held, seconds = most.bytes or 0, time.process_time() - began
     if found.kind == "hang" and lines:  # what looks at every line takes its time too: a megabyte of empty ones is read

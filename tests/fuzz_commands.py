@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mipfs.plumbing.memory import peak
+from mipfs.plumbing.memory import measure_peak
 from mipfs.run.warm_up import ANNOUNCED
 from tests import bombs, mutations
 from tests.fuzz import BOMB, MOST_HELD, MOST_MEMORY, PATIENCE, another, keep, written
@@ -179,7 +179,7 @@ def forked(args: Sequence[str], folder: Path) -> Outcome:
                 os.fdopen(number, "w", closefd=False, encoding="utf-8", errors="surrogateescape") for number in (1, 2)
             )
             _limit()
-            with peak() as most:  # on top of what it shares with this process
+            with measure_peak() as most:  # on top of what it shares with this process
                 code = main(list(args))
             sys.stdout.flush()
             sys.stderr.flush()

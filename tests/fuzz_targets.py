@@ -328,9 +328,9 @@ def read_result(folder: Path) -> Any:
         assert again.to_json() == result.to_json(), "it is not the same after it was written and read"
         if result.has_classifier:
             from mipfs.readers import read_new
-            from mipfs.result.prediction import inputs
+            from mipfs.result.prediction import classifier_inputs
 
-            used, n_features = inputs(result)
+            used, n_features = classifier_inputs(result)
             data = next(path for path in folder.iterdir() if path.name in ("table.csv", "words.csv", "sparse.svm"))
             new = read_new(data, names=used, remembered=result.label_column, recipe=result.recipe,
                            n_features=n_features if data.suffix == ".svm" else None)  # fmt: skip

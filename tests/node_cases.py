@@ -62,7 +62,7 @@ def solve(
             point, space = RelaxationPoint(w, beta, dual), np.empty((1, 1))
             model = FaceModel(space, w, w, 0.0, w, 0, 0, relaxation.samples.bias, 0.0, steering)
             minimise = Step.of(minimise_model, model, 0.0, 0, w, lends=True).made()
-            kernel.relax(minimise, relaxation._Z, relaxation.samples, in_play, goal, point, start)
+            kernel.relax(minimise, relaxation._signed_columns, relaxation.samples, in_play, goal, point, start)
         except ZeroDivisionError:  # numbers too far apart: the best dual vector so far is a bound all the same
             w[:] = np.nan
             break
@@ -90,5 +90,5 @@ def _sigma(w: Array, penalty: Array, room: int) -> Array:
     if room <= 0 or w.size == 0:
         return np.zeros(w.size)
     classes, tau = np.empty(w.size, dtype=np.int64), np.empty(w.size)
-    perspective.classify(w, penalty, 0, room, classes, tau)
+    perspective.classify_weights(w, penalty, 0, room, classes, tau)
     return np.where(classes == perspective.IN, 1.0, np.minimum(1.0, np.abs(w) / np.maximum(tau, 1e-300)))

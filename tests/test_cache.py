@@ -45,7 +45,7 @@ class _WithMore(_Renamed):
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder for machine code, where none is yet, and nothing is known of it."""
     monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
-    known = kept.home, kept.folders, kept.unkept, cache.is_as_expected, cache.has_failed
+    known = kept.home, kept.cache_folders, kept.warn_not_kept, cache.is_as_expected, cache.has_failed
     for one in known:
         one.cache_clear()
     yield tmp_path

@@ -145,7 +145,7 @@ def test_a_formulation_declares_what_it_carries_and_refuses_the_rest(name: str) 
     for problem in problems():
         lacking = formulation.capabilities()[name].lacking(problem)
         if name in ("fsp-m", "fsp-lambda"):
-            build, name_of = formulation.algebraic, "fsp-m"
+            build, name_of = formulation.algebraic_model, "fsp-m"
         elif name in ("reduced-mkl", "structural") or declare is None:
             if lacking and declare is not None:
                 more = (np.zeros((1, 24)), np.zeros(1)) if name == "structural" else ()

@@ -120,13 +120,13 @@ def test_machine_code_of_other_sources_is_removed_after_a_while(tmp_path: Path) 
 
 def test_compiling_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     numba = importlib.import_module("numba")
-    with caplog.at_level(logging.INFO, logger="mipfs"), warm_up.announce():
+    with caplog.at_level(logging.INFO, logger="mipfs"), warm_up.announce_compiling():
         for value in (1, 1.0):
             numba.njit(lambda x: x + 1)(value)
     assert len(caplog.records) == 1
     assert "compiling" in caplog.text
     caplog.clear()
-    with caplog.at_level(logging.INFO, logger="mipfs"), warm_up.announce():
+    with caplog.at_level(logging.INFO, logger="mipfs"), warm_up.announce_compiling():
         pass
     assert not caplog.records
 

@@ -243,7 +243,7 @@ def test_ordinary_columns_are_computed_with_as_they_are() -> None:
 @pytest.mark.parametrize("C", [1e-300, 1e-180, 1e-20, 1.0, 1e19, 1e150, 1e300])
 def test_a_unit_brings_columns_and_C_within_their_ranges(largest: float, C: float) -> None:
     ends = (1e-100, 1e20)
-    found = unit.exponents(largest, Fraction(C), Fraction(C) * 10, ends)
+    found = unit.unit_exponents(largest, Fraction(C), Fraction(C) * 10, ends)
     for e in found:
         moved = Fraction(C) * Fraction(4) ** e
         assert Fraction(ends[0]) <= moved

@@ -92,7 +92,7 @@ def test_folds_of_a_splitter_and_what_the_archive_says_of_them() -> None:
     data = Instance.from_arrays(X, y)
     splitters = TimeSeriesSplit(3), RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0)
     for splitter in (*splitters, StratifiedKFold(3)):
-        whole, k = folds.settled(data, splitter)
+        whole, k = folds.settle_folds(data, splitter)
         found, said = folds.stratify(whole, k, 0), list(splitter.split(X, y))
         assert k == len(said) == len(found)
         where = folds.fold_of(found, 70)
@@ -109,12 +109,12 @@ def test_folds_that_cannot_be_are_named() -> None:
     data = Instance.from_arrays(X, y)
     rare = np.flatnonzero(y > 0)
     with pytest.raises(UsageError, match=f"trains on no sample of class 1, of which there are {rare.size}"):
-        folds.stratify(folds.settled(data, [(np.flatnonzero(y < 0), rare)] * 2)[0], 2, 0)
+        folds.stratify(folds.settle_folds(data, [(np.flatnonzero(y < 0), rare)] * 2)[0], 2, 0)
     with pytest.raises(UsageError, match="fold 1 tests on a sample that it is trained on"):
-        folds.settled(data, [([0, 1], [1, 2])] * 2)
+        folds.settle_folds(data, [([0, 1], [1, 2])] * 2)
     with pytest.raises(UsageError, match="from 2 to 10: of 'patient'"):
         folds.check_folds(grouped(1)[0], 11)
-    assert folds.settled(grouped(1)[0], None)[1] == 10
+    assert folds.settle_folds(grouped(1)[0], None)[1] == 10
 
 
 @pytest.mark.parametrize("name", BY)

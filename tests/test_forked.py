@@ -144,7 +144,7 @@ def test_who_is_not_asked_any_more_ends(left: Callable[[], set[Any]]) -> None:
 @pytest.mark.slow
 def test_memory_decides_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
     room = forked.OWN_BYTES + 1000
-    monkeypatch.setattr(forked, "available", lambda: 2 * room / forked.MEMORY_SHARE)
+    monkeypatch.setattr(forked, "available_bytes", lambda: 2 * room / forked.MEMORY_SHARE)
     shared = set(ForkedPool(9)(lambda k: (time.sleep(0.05), os.getpid())[1], 8, 1000))
     assert len(shared) == 2
     assert os.getpid() not in shared
@@ -177,13 +177,13 @@ def test_a_process_with_a_thread_of_the_users_is_not_forked(monkeypatch: pytest.
 SCRIPT = """
 import os, sys, time
 from mipfs.plumbing import forked
-from mipfs.plumbing.signals import heard
+from mipfs.plumbing.signals import hearing_signals
 forked.ALONE_SECONDS = 0.0
 def work(k):
     os.write(1, b"%d\\n" % os.getpid())
     time.sleep(600)
 try:
-    with heard():
+    with hearing_signals():
         list(forked.ForkedPool(2)(work, 4, 0))
 except KeyboardInterrupt:
     print("interrupted", flush=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mipfs.data.instance import Instance, Labels, Row, SelectDefaults, nearest
+from mipfs.data.instance import Instance, Labels, Row, SelectDefaults, misspelling_hint
 from mipfs.errors import DataError, UsageError
 
 X = np.arange(12.0).reshape(4, 3)
@@ -159,7 +159,7 @@ def test_the_hash_is_of_the_users_data():
 
 
 def test_nearest_of_nothing():
-    assert nearest("a", []) == "there are none"
+    assert misspelling_hint("a", []) == "there are none"
 
 
 @pytest.mark.parametrize("store", [np.asarray, sparse.csc_array])

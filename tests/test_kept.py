@@ -34,7 +34,7 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(config, "CACHE_DIR", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    caches = (kept.home, kept.folders, kept.unkept)
+    caches = (kept.home, kept.cache_folders, kept.warn_not_kept)
     for one in caches:
         one.cache_clear()
     yield tmp_path
@@ -125,7 +125,7 @@ def test_a_folder_that_others_could_write_to_is_not_used(fresh: Path, spoil: obj
     shutil.rmtree(fresh / f"mipfs-{os.geteuid()}")
     spoil(fresh / f"mipfs-{os.geteuid()}")  # type: ignore[operator]
     assert kept.home() is None
-    assert kept.folders() in ([], [kept.lies_beside()])
+    assert kept.cache_folders() in ([], [kept.lies_beside()])
 
 
 def test_a_folder_within_is_looked_at_too(fresh: Path) -> None:
@@ -137,17 +137,17 @@ def test_a_folder_within_is_looked_at_too(fresh: Path) -> None:
 def test_what_cannot_be_written_to_is_read(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for named in (True, False):
         monkeypatch.setattr(config, "CACHE_DIR", str(fresh / "named") if named else "")
-        for one in (kept.home, kept.folders):
+        for one in (kept.home, kept.cache_folders):
             one.cache_clear()
         folder = kept.home()
         assert folder is not None
-        assert kept.folders()[-1:] == [folder]
+        assert kept.cache_folders()[-1:] == [folder]
         with monkeypatch.context() as patched:
             patched.setattr(kept, "_make_folder", lambda *_, **__: None)
-            for one in (kept.home, kept.folders):
+            for one in (kept.home, kept.cache_folders):
                 one.cache_clear()
             assert kept.home() is None
-            assert kept.folders()[-1:] == [folder]
+            assert kept.cache_folders()[-1:] == [folder]
 
 
 def _twice(x: float) -> float:

@@ -92,4 +92,4 @@ def test_a_search_over_whole_variables_without_ends_ends() -> None:
     found = oracle.repair(np.array([0.3, 0.8, 0.3, 1.3]))
     assert found is not None
     assert not found[[1, 3]].any(), "15 a + 27 b is a multiple of 3"
-    assert oracle._whole.program._h.getInfo().mip_node_count <= oracle.settings.open_nodes
+    assert oracle._integer_model.program._h.getInfo().mip_node_count <= oracle.settings.open_nodes

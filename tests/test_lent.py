@@ -14,7 +14,7 @@ import pytest
 from numba import errors, typeof
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import hold_until_here, lend, lent_type
+from mipfs.compiled.lent import hold_until_here, lend_arrays, lent_type
 from mipfs.kernels.face_descent import FaceModel
 from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.structures import steering_of
@@ -33,7 +33,7 @@ def total(values):  # type: ignore[no-untyped-def]
 
 @compiled()
 def doubled(pair, beside):  # type: ignore[no-untyped-def]
-    pair, (record, scale) = lend((pair, beside))
+    pair, (record, scale) = lend_arrays((pair, beside))
     found = 0.0
     for t in range(pair.first.size):
         part = pair.second[t:]
@@ -45,7 +45,7 @@ def doubled(pair, beside):  # type: ignore[no-untyped-def]
 @compiled()
 def filled_once_more(n):  # type: ignore[no-untyped-def]
     own = Pair(np.full(n, 1.0), np.full(n, 2.0))
-    pair = lend(own)
+    pair = lend_arrays(own)
     found = 0.0
     for _ in range(3):
         other = np.full(n, 8.0)  # where the arrays of the pair were, had they been freed
@@ -83,8 +83,8 @@ def added_up(both, t):  # type: ignore[no-untyped-def]
 
 @compiled()
 def of_both(both):  # type: ignore[no-untyped-def]
-    both = lend(both)
-    this, other = both.pair, lend(Pair(both.pair.second, both.pair.first))
+    both = lend_arrays(both)
+    this, other = both.pair, lend_arrays(Pair(both.pair.second, both.pair.first))
     found = 0.0
     for t in range(this.first.size):
         found += added_up(both, t)
@@ -95,7 +95,7 @@ def of_both(both):  # type: ignore[no-untyped-def]
 
 @compiled()
 def unknown(both):  # type: ignore[no-untyped-def]
-    return lend(both).third
+    return lend_arrays(both).third
 
 
 @pytest.mark.slow
@@ -118,7 +118,7 @@ def test_tuples_of_tuples_are_lent_by_their_address() -> None:
 
 def test_in_python_nothing_is_lent() -> None:
     given: Any = (np.ones(2), 3)
-    assert lend(given) is given
+    assert lend_arrays(given) is given
     assert hold_until_here(given) is None  # type: ignore[func-returns-value]
 
 

@@ -196,9 +196,9 @@ def test_canonical_csc_leaves_the_users_arrays_alone():
 def test_compact_stores_by_density():
     full = sparse.csc_array(np.ones((4, 4)))
     thin = sparse.csc_array(np.eye(4))
-    assert isinstance(matrix.compact(full), np.ndarray)
-    assert matrix.compact(full).flags.f_contiguous
-    assert sparse.issparse(matrix.compact(thin))
+    assert isinstance(matrix.compact_storage(full), np.ndarray)
+    assert matrix.compact_storage(full).flags.f_contiguous
+    assert sparse.issparse(matrix.compact_storage(thin))
 
 
 @pytest.mark.parametrize(

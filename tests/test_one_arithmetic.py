@@ -16,7 +16,7 @@ from scipy import sparse
 import mipfs
 from mipfs import Instance, Problem, Result
 from mipfs.data.linear import combine_columns, decision, scaled_sum
-from mipfs.data.matrix import standing
+from mipfs.data.matrix import scaled_user_values
 from mipfs.errors import DataError, UsageError
 
 Array = npt.NDArray[np.float64]
@@ -151,8 +151,8 @@ def test_training_values_are_those_of_standing() -> None:
     X = r.normal(size=(50, 6)) * [1.0, 1e-3, 1e3, 1e-280, 1.0, 1.0] + [0.0, 1e9, -1e5, 0.0, 1e15, 0.0]
     X[:, 5] = np.where(r.random(50) < 0.5, 1.7e308, -1.7e308)
     data = Instance.from_arrays(X, np.where(np.arange(50) % 2, 1, -1), scale="standard")
-    assert np.array_equal(standing(X, data.shift, data.scale), data.block().values)
-    assert np.array_equal(standing(X[[3]], data.shift, data.scale), data.block().values[[3]])
+    assert np.array_equal(scaled_user_values(X, data.shift, data.scale), data.block().values)
+    assert np.array_equal(scaled_user_values(X[[3]], data.shift, data.scale), data.block().values[[3]])
     with np.errstate(over="ignore"):
         assert np.all(np.abs(data.block().values.mean(axis=0)) < [1e-12, 1e-4, 1e-9, 1e-12, 1.0, 1e-12])
 

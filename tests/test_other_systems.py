@@ -119,10 +119,10 @@ def test_every_file_can_be_imported_and_reads_the_same_anywhere() -> None:
 
 
 def test_a_process_of_our_own_hears_no_ctrl_c_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert machine.apart() == {"start_new_session": True}
+    assert machine.new_session_options() == {"start_new_session": True}
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 512, raising=False)
-    assert machine.apart() == {"creationflags": 512}
+    assert machine.new_session_options() == {"creationflags": 512}
 
 
 def test_cores_where_the_system_does_not_say_which_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,14 +136,14 @@ def test_cores_where_the_system_does_not_say_which_may_be_used(monkeypatch: pyte
 def test_memory_on_macos_and_where_nobody_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "_STATUS", Path("/nowhere/status"))
     monkeypatch.setattr(memory, "_CLEAR", Path("/nowhere/clear"))
-    kilobytes = memory._highest()
+    kilobytes = memory._peak_bytes()
     monkeypatch.setattr(sys, "platform", "darwin")  # which counts bytes
-    of_mac = memory._highest()
+    of_mac = memory._peak_bytes()
     assert kilobytes is not None
     assert of_mac is not None
     assert 0.5 < kilobytes / (1024 * of_mac) < 2
     monkeypatch.setitem(sys.modules, "resource", None)
-    with memory.peak() as found:
+    with memory.measure_peak() as found:
         pass
     assert found.bytes is None
     assert not memory.MemoryLimit(None).is_reached
@@ -155,7 +155,7 @@ def test_no_timer_no_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
     import signal
 
     monkeypatch.delattr(signal, "setitimer")
-    with alarm.alarm(1e-6):
+    with alarm.raise_after(1e-6):
         assert sum(range(1000)) == 499500
 
 
@@ -176,13 +176,16 @@ def test_folders_whose_file_system_knows_no_locks(
     with output_file.alone(tmp_path):
         entered.append("output")
     kept = cache.KernelCache(compiled.compiled()(test_no_timer_no_alarm))
-    kept._take()
-    kept._release()
+    kept._take_lock()
+    kept._release_lock()
     if isinstance(error, BlockingIOError):
-        with pytest.raises(UsageError, match="another process"), transpose._alone(tmp_path / "f", tmp_path / "s"):
+        with (
+            pytest.raises(UsageError, match="another process"),
+            transpose._locked_folder(tmp_path / "f", tmp_path / "s"),
+        ):
             pass
     else:
-        with transpose._alone(tmp_path / "f", tmp_path / "s"):
+        with transpose._locked_folder(tmp_path / "f", tmp_path / "s"):
             entered.append("store")
     assert entered == (["output"] if isinstance(error, BlockingIOError) else ["output", "store"])
 

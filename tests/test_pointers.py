@@ -11,7 +11,7 @@ from numba import float64, int64, njit
 from numba.core.errors import TypingError
 
 from mipfs.errors import UsageError
-from mipfs.pointers import Step, call
+from mipfs.pointers import Step, call_step
 
 
 class Piece(NamedTuple):
@@ -29,13 +29,13 @@ def raised(piece, scale):  # type: ignore[no-untyped-def]
 
 @njit
 def all_but_first(step, piece, scale):  # type: ignore[no-untyped-def]
-    call(step, Piece(piece.values[1:], piece.power), scale)
+    call_step(step, Piece(piece.values[1:], piece.power), scale)
     return piece.values.sum()
 
 
 @njit
 def whole_scale(step, piece):  # type: ignore[no-untyped-def]
-    call(step, piece, 2)
+    call_step(step, piece, 2)
 
 
 @njit
@@ -47,7 +47,7 @@ def total(values, power):  # type: ignore[no-untyped-def]
 
 @njit
 def twice_the_total(step, values, power):  # type: ignore[no-untyped-def]
-    return 2.0 * call(step, values, power)
+    return 2.0 * call_step(step, values, power)
 
 
 @pytest.fixture(scope="module")

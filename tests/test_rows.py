@@ -249,7 +249,7 @@ def test_a_solver_that_fails_does_not_make_a_problem_infeasible(driver: str, mon
 
 def test_unbounded_or_infeasible_is_decided_without_presolve() -> None:
     model = highs.HighsModel()
-    model.add_column(1.0, -highs.infinity(), highs.infinity())
+    model.add_column(1.0, -highs.highs_infinity(), highs.highs_infinity())
     assert highs.solve(model).status == "unbounded"
     model.set_costs(np.zeros(1))
     model.add_row(1.0, 2.0, np.arange(1), np.ones(1))

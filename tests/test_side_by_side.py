@@ -21,9 +21,9 @@ from mipfs.cli import main
 from mipfs.errors import UsageError
 from mipfs.lab.studies.calibration import calibrate
 from mipfs.losses import LOSSES
-from mipfs.plumbing.machine import GARBAGE, cores, sharing
+from mipfs.plumbing.machine import GARBAGE, cores, sharing_cores
 from mipfs.run import side_by_side
-from mipfs.run.side_by_side import LostFit, in_order, jobs_of, limits_of, outcomes
+from mipfs.run.side_by_side import LostFit, in_order, jobs_of, limits_of, run_tasks
 from tests.side_tasks import begun, cores_there, dying, falling, known_losses, squared, warning_of, where
 
 HERE = os.getpid()
@@ -40,14 +40,14 @@ def test_results_come_in_the_order_of_the_tasks_and_from_several_processes() -> 
     found = list(in_order(squared, 2.0, [3.0, 1.0, 2.0, 5.0, 4.0, *range(7)], 3))
     assert [value for value, _ in found] == [18.0, 2.0, 8.0, 50.0, 32.0, *(2.0 * k**2 for k in range(7))]
     assert len({pid for _, pid in found}) > 1
-    for _, (pid, garbage, spinning) in outcomes(begun, None, range(4), 2, here=False):
+    for _, (pid, garbage, spinning) in run_tasks(begun, None, range(4), 2, here=False):
         assert pid != HERE
         assert garbage == GARBAGE
         assert spinning is not None
 
 
 def test_one_job_is_done_by_this_process_alone() -> None:
-    assert [pid for _, pid in outcomes(where, None, range(2), 1)] == [HERE, HERE]
+    assert [pid for _, pid in run_tasks(where, None, range(2), 1)] == [HERE, HERE]
 
 
 def test_what_a_task_raises_is_raised() -> None:
@@ -58,7 +58,7 @@ def test_what_a_task_raises_is_raised() -> None:
 
 @pytest.mark.slow
 def test_a_process_that_dies_costs_its_own_task_alone() -> None:
-    found = dict(outcomes(dying, HERE, range(5), 2, here=False))
+    found = dict(run_tasks(dying, HERE, range(5), 2, here=False))
     assert {k: v for k, v in found.items() if k != 3} == {0: 0, 1: 1, 2: 2, 4: 4}
     assert isinstance(found[3], LostFit)
     assert "give fewer jobs" in str(found[3])
@@ -66,7 +66,7 @@ def test_a_process_that_dies_costs_its_own_task_alone() -> None:
 
 def test_what_cannot_travel_is_done_here() -> None:
     opened = (k for k in range(3))  # a generator cannot be pickled
-    assert set(dict(outcomes(where, opened, range(3), 2)).values()) == {HERE}
+    assert set(dict(run_tasks(where, opened, range(3), 2)).values()) == {HERE}
 
 
 @pytest.mark.slow
@@ -81,7 +81,9 @@ def test_warnings_of_other_processes_are_heard() -> None:
 @pytest.mark.slow
 def test_no_further_task_begins_when_the_time_is_over() -> None:
     begun = time.monotonic()
-    found = list(outcomes(squared, 1.0, [float(k) for k in range(200)], 2, more=lambda: time.monotonic() < begun + 1.0))
+    found = list(
+        run_tasks(squared, 1.0, [float(k) for k in range(200)], 2, more=lambda: time.monotonic() < begun + 1.0)
+    )
     assert 0 < len(found) < 60
     assert all(value == k**2 for k, (value, _) in found)
 
@@ -104,9 +106,9 @@ def test_the_number_of_jobs_is_checked_and_never_above_the_tasks() -> None:
 
 def test_what_runs_side_by_side_shares_cores_and_memory() -> None:
     there = cores()
-    with sharing(2):
+    with sharing_cores(2):
         assert cores() == max(1, there // 2)
-        with sharing(10_000):
+        with sharing_cores(10_000):
             assert cores() == 1
     assert cores() == there
     assert limits_of({"memory_limit": 100.0, "gap": 0.1}, 4) == {"memory_limit": 25.0, "gap": 0.1}

@@ -91,7 +91,7 @@ def test_another_thread_changes_no_handler() -> None:
     found: list[object] = []
 
     def work() -> None:
-        with signals.hold_signals(), signals.heard():
+        with signals.hold_signals(), signals.hearing_signals():
             found.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=work)
@@ -124,13 +124,13 @@ def test_what_cannot_be_raised_is_said_after_the_block_but_for_a_signal(
 
 
 def test_what_a_strike_breaks_is_the_interrupt() -> None:
-    with pytest.raises(KeyboardInterrupt) as caught, signals.heard():
+    with pytest.raises(KeyboardInterrupt) as caught, signals.hearing_signals():
         try:
             signal.raise_signal(signal.SIGTERM)
         except KeyboardInterrupt:
             raise RuntimeError("release unlocked lock") from None
     assert isinstance(caught.value.__cause__, RuntimeError)
-    with pytest.raises(RuntimeError), signals.heard():
+    with pytest.raises(RuntimeError), signals.hearing_signals():
         raise RuntimeError("its own")
 
 
@@ -145,7 +145,7 @@ def test_an_interrupt_inside_an_exec_does_not_change_the_exit_code(tmp_path: Pat
         "    exec('signals.InterruptHandler()(2, None)')\n"
         "except KeyboardInterrupt:\n"
         "    pass\n"
-        f"{'signals.leave(4)' if leaves else ''}\n"
+        f"{'signals.exit_after_strike(4)' if leaves else ''}\n"
         "sys.exit(4)\n"
     )
     line = [sys.executable, "-m", "struck"]
@@ -166,16 +166,16 @@ def test_a_signal_that_was_lost_stops_the_run_all_the_same() -> None:
         def __del__(self) -> None:
             signal.raise_signal(signal.SIGTERM)
 
-    with signals.silence_interrupts(), signals.heard() as strike:
-        assert not signals.lost()
+    with signals.silence_interrupts(), signals.hearing_signals() as strike:
+        assert not signals.is_any_interrupted()
         finalised = Finalised()
         del finalised
         assert strike.came
-        assert signals.lost()
+        assert signals.is_any_interrupted()
         found = mipfs.solve(problem, gap=0.0)
     assert found.stop_reason is mipfs.StopReason.INTERRUPTED
     assert found.has_classifier
-    assert not signals.lost()
+    assert not signals.is_any_interrupted()
     assert mipfs.solve(problem).stop_reason is mipfs.StopReason.GAP_CLOSED
 
 

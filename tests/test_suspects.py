@@ -15,7 +15,7 @@ from scipy import sparse
 import mipfs
 from mipfs.cli import main
 from mipfs.data import suspects as looked
-from mipfs.data.suspects import suspects
+from mipfs.data.suspects import find_suspects
 
 
 def drawn(seed: int) -> tuple[Any, Any]:
@@ -49,7 +49,7 @@ def test_what_is_suspect_is_what_a_brute_force_finds(of: Any, monkeypatch: pytes
     for seed in range(60):
         monkeypatch.setattr(looked, "AT_ONCE", [1, 200, 1 << 21][seed % 3])
         X, y = drawn(seed)
-        found = suspects(mipfs.Instance.from_arrays(of(X), y, feature_names=[f"f{j}" for j in range(X.shape[1])]))
+        found = find_suspects(mipfs.Instance.from_arrays(of(X), y, feature_names=[f"f{j}" for j in range(X.shape[1])]))
         separating, constant, equal, rows = brute(X, y)
         assert set(found.separating) == separating
         assert set(found.constant) == constant
@@ -64,13 +64,13 @@ def test_what_is_suspect_is_what_a_brute_force_finds(of: Any, monkeypatch: pytes
 def test_what_chance_makes_is_not_named() -> None:
     r = np.random.default_rng(3)
     short = mipfs.Instance.from_arrays(r.normal(size=(8, 300)), np.repeat([-1.0, 1.0], 4))  # a few separate them
-    assert not suspects(short).separating
+    assert not find_suspects(short).separating
     words = sparse.csc_array((r.random((400, 3000)) < 0.003).astype(float))  # rare words stand in one row each, often
-    found = suspects(mipfs.Instance.from_arrays(words, np.where(np.arange(400) % 2, 1.0, -1.0)))
+    found = find_suspects(mipfs.Instance.from_arrays(words, np.where(np.arange(400) % 2, 1.0, -1.0)))
     assert not found.copies
     assert not found.constant
     votes = (r.random((500, 4)) < 0.5).astype(float)
-    assert suspects(mipfs.Instance.from_arrays(votes, np.where(np.arange(500) % 2, 1.0, -1.0))).rows == 0
+    assert find_suspects(mipfs.Instance.from_arrays(votes, np.where(np.arange(500) % 2, 1.0, -1.0))).rows == 0
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 
 import mipfs
 from mipfs.plumbing import about
-from mipfs.run.finish import PACKAGES, packages
+from mipfs.run.finish import PACKAGES, package_versions
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -81,4 +81,4 @@ def test_a_result_states_the_version_of_the_code_that_ran(monkeypatch: pytest.Mo
     monkeypatch.setattr(mipfs, "__version__", "9.8.7")  # what was installed before says something else
     asked = about.versions.__wrapped__(*PACKAGES)  # past what was kept
     assert asked["mipfs"] == "9.8.7"
-    assert packages().keys() == asked.keys()
+    assert package_versions().keys() == asked.keys()

@@ -166,9 +166,9 @@ def test_both_checkers_weigh(tmp_path: Path) -> None:
 
 
 def test_uneven_keeps_what_counts() -> None:
-    assert matrix.uneven(np.broadcast_to(1.0, (4,))) is None
-    assert matrix.uneven(np.full(3, 2.0)) is None
-    found = matrix.uneven(np.array([1e308, 5e307, 1.0]))
+    assert matrix.uneven_weights(np.broadcast_to(1.0, (4,))) is None
+    assert matrix.uneven_weights(np.full(3, 2.0)) is None
+    found = matrix.uneven_weights(np.array([1e308, 5e307, 1.0]))
     assert found is not None
     assert found.max() < 1.0
     assert found[0] == 2 * found[1]

@@ -187,13 +187,13 @@ def test_the_hull_of_a_selection_with_rows_states_them() -> None:
 
 def test_a_declared_row_is_one_of_the_weights_of_scaled_features() -> None:
     from mipfs.atoms.features import Features
-    from mipfs.formulation import algebraic
+    from mipfs.formulation import algebraic_model
 
     given = data()
     problem = mipfs.Problem(
         given, M=5, C=1.0, weight_rows=ROW, atoms=Features(given, np.array([1.0, 3.0, 0.5, 1.0, 1.0]))
     )
-    model = algebraic(problem)
+    model = algebraic_model(problem)
     w = mipfs.solve(problem).weights
     for name in given.feature_names:
         factor = given.scale[given.index[name]] / problem.atoms.columns(np.array([given.index[name]])).scale[0]

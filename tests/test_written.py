@@ -22,7 +22,7 @@ from mipfs.cli import main
 from mipfs.cli.written import write
 from mipfs.data.instance import Instance, Row
 from mipfs.errors import UsageError
-from mipfs.formulation import Formulation, algebraic
+from mipfs.formulation import Formulation, algebraic_model
 from mipfs.models import structural_dual
 from mipfs.problem import Problem
 from mipfs.solvers import cones, highs
@@ -54,7 +54,7 @@ def solved_by_scip(path: Path) -> float:
 
 
 def solved_by_highs(path: Path) -> float:
-    h = highs.silent()
+    h = highs.make_silent_highs()
     h.readModel(str(path))
     h.run()
     return float(h.getInfo().objective_function_value)
@@ -163,7 +163,7 @@ def test_pyomo_models(loss: str, kind: str, suffix: str, tmp_path: Path) -> None
             write(problem, path)
         return
     write(problem, path)
-    model = algebraic(problem)
+    model = algebraic_model(problem)
     result = mipfs.solve(model, "branch", gap=1e-7)
     assert solved_by_scip(path) == pytest.approx(result.objective, rel=LOOSE)
     assert pyo.value(model.objective) == pytest.approx(result.objective, rel=1e-6), "the incumbent stands in the model"
@@ -175,7 +175,7 @@ def test_pyomo_models(loss: str, kind: str, suffix: str, tmp_path: Path) -> None
 def test_the_rho_form_has_rho_for_a_variable(kind: str, bias: bool, tmp_path: Path) -> None:
     over = atoms(kind)
     problem = Problem(over.data, loss="squared-hinge", bias=bias, M=2, C=2.0, atoms=over, margin="rho")
-    model, path = algebraic(problem), tmp_path / "model.nl"
+    model, path = algebraic_model(problem), tmp_path / "model.nl"
     write(model, path)
     result = mipfs.solve(model, gap=1e-7)
     assert result.objective < 0
@@ -269,7 +269,7 @@ def test_every_file_that_is_asked_for_is_written_as_it_is_alone(tmp_path: Path) 
 def test_pyomos_own_write_is_read_by_scip(tmp_path: Path, loss: str, labels: bool) -> None:
     """`model.write` itself, with names that an LP does not hold as they are."""
     named = data(feature_names=["a b", "w[1]", "3x", "e5"])
-    model = algebraic(Problem(named, M=2, C=0.5, loss=loss))
+    model = algebraic_model(Problem(named, M=2, C=0.5, loss=loss))
     target = tmp_path / "x.lp"
     model.write(str(target), io_options={"symbolic_solver_labels": labels})
     best = mipfs.solve(model, gap=1e-8).objective

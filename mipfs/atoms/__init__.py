@@ -83,7 +83,7 @@ def split_squares(columns: AtomColumns, ids: Integers, w: Array, part: Array) ->
     return float(each @ each)
 
 
-def shares(columns: AtomColumns, ids: Integers, part: Array) -> Array:
+def column_shares(columns: AtomColumns, ids: Integers, part: Array) -> Array:
     """Σ σ_g of every column, (k,), over the atoms g of scale 1 that use it, of which one alone has it mostly.
 
     Parameters

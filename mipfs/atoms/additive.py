@@ -20,12 +20,12 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.atoms import AtomColumns, Atoms, Ids, check_features, stamp_of
-from mipfs.atoms.features import Scaling, kept_scaling, omega_radius, scales, sum_error, times_squares
+from mipfs.atoms.features import Scaling, atom_scales, kept_scaling, omega_radius, sum_error, times_squares
 from mipfs.atoms.groups import columns_at
 from mipfs.data.instance import Instance
 from mipfs.data.linear import combine_columns
 from mipfs.data.made import NUMBERS_PER_BLOCK, GroupNames, MadeMatrix
-from mipfs.data.matrix import standing
+from mipfs.data.matrix import scaled_user_values
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array, Integers
 
@@ -59,12 +59,12 @@ class Additive(Atoms, ABC):
         if raw.n_features == 0:
             raise UsageError("there is no feature to make functions of")
         self._raw = raw
-        self.sizes = self._sizes()
+        self.sizes = self._columns_per_feature()
         self.starts = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
         self._last: tuple[Array, Array] | None = None
-        self.data = self._view()
+        self.data = self._expanded_instance()
         self._fit()
-        self.scale = scales(scaling, lambda: self._norms, self.count)
+        self.scale = atom_scales(scaling, lambda: self._root_traces, self.count)
 
     @property
     @abstractmethod
@@ -72,7 +72,7 @@ class Additive(Atoms, ABC):
         """What it was made with, but for the scaling, as the JSON of a result states it."""
 
     @abstractmethod
-    def _sizes(self) -> Integers:
+    def _columns_per_feature(self) -> Integers:
         """Columns of every feature, (p,), each at least 1."""
 
     @abstractmethod
@@ -91,26 +91,26 @@ class Additive(Atoms, ABC):
     def _fit(self) -> None:
         """What needs the columns of all features, once."""
 
-    def _squares(self, v: Array) -> Array:
+    def _squared_scores(self, v: Array) -> Array:
         """‖Φ_j'v‖² of every feature, (p,)."""
         parts = []
-        for features in self._blocks():
+        for features in self._feature_blocks():
             omega = np.asarray(v @ self.expand(features), dtype=float)
             first = self.starts[features] - self.starts[features[0]]
             parts.append(np.add.reduceat(np.square(omega), first))
         return np.concatenate(parts)
 
-    def _traces(self) -> Array:
+    def _kernel_traces(self) -> Array:
         """Σ_i ‖φ_j(x_ij)‖² of every feature, (p,)."""
         parts = []
-        for features in self._blocks():
+        for features in self._feature_blocks():
             part = self.expand(features)
             squares = part.power(2).sum(axis=0) if sparse.issparse(part) else np.square(part).sum(axis=0)
             first = self.starts[features] - self.starts[features[0]]
             parts.append(np.add.reduceat(np.asarray(squares, dtype=float).ravel(), first))
         return np.concatenate(parts)
 
-    def _blocks(self) -> list[Integers]:
+    def _feature_blocks(self) -> list[Integers]:
         """All features, in blocks of about `NUMBERS_PER_BLOCK` numbers or one feature."""
         most = max(1, NUMBERS_PER_BLOCK // max(1, self.raw.n_samples))
         return np.split(np.arange(self.count, dtype=np.int64), np.flatnonzero(np.diff(self.starts[1:] // most)) + 1)
@@ -155,7 +155,7 @@ class Additive(Atoms, ABC):
             features[raw.feature_names[j]] = {**place, "map": self.stated(j)}
         return {**self.declared, "features": features}
 
-    def _view(self) -> Instance:
+    def _expanded_instance(self) -> Instance:
         raw = self.raw
         K = int(self.starts[-1])
         none, one = np.broadcast_to(0.0, K), np.broadcast_to(1.0, K)
@@ -195,7 +195,7 @@ class Additive(Atoms, ABC):
         """s_j = λ_j² v'K_j v, shape (p,). Those of the last v are kept."""
         last = self._last
         if last is None or not np.array_equal(last[0], v):
-            last = v.copy(), times_squares(self.scale, self._squares(np.ascontiguousarray(v, dtype=float)))
+            last = v.copy(), times_squares(self.scale, self._squared_scores(np.ascontiguousarray(v, dtype=float)))
             self._last = last
         return last[1].copy()
 
@@ -206,16 +206,16 @@ class Additive(Atoms, ABC):
         Σ_k (u_k − u_{k−1}) m_k is the trace of K_j.
         """
         found = self.scores(v) if scores is None else scores
-        return sum_error(found, self.scale * omega_radius(v, self._norms, np.zeros(1)), self.sizes)
+        return sum_error(found, self.scale * omega_radius(v, self._root_traces, np.zeros(1)), self.sizes)
 
     def columns(self, ids: Ids) -> AtomColumns:
         """The columns of `data` that the features `ids` have, feature by feature."""
         return columns_at(ids, self.starts, self.sizes, self.scale)
 
     @cached_property
-    def _norms(self) -> Array:
+    def _root_traces(self) -> Array:
         """√(trace of K_j), (p,)."""
-        return np.sqrt(self._traces())
+        return np.sqrt(self._kernel_traces())
 
 
 def decision(made: Mapping[str, Any], weights: Mapping[str, float], values: Mapping[str, Array], kind: Any) -> Array:
@@ -238,7 +238,7 @@ def decision(made: Mapping[str, Any], weights: Mapping[str, float], values: Mapp
 def scaled_by(place: Mapping[str, Any], x: Array) -> Array:
     """User's values of a feature as the scaled training data has them, from what ``made["features"]`` says of it."""
     center = float(place.get("center", 0.0))
-    return standing(x, place["shift"] if center == 0.0 else 0.0, place["scale"]) - center
+    return scaled_user_values(x, place["shift"] if center == 0.0 else 0.0, place["scale"]) - center
 
 
 def not_negative(raw: Instance, shift: bool, what: str) -> Array:
@@ -249,7 +249,7 @@ def not_negative(raw: Instance, shift: bool, what: str) -> Array:
     DataError
         A value below 0, without `shift`.
     """
-    least = lowest(raw)
+    least = feature_minima(raw)
     if shift:
         return least
     below = np.flatnonzero(least < 0.0)
@@ -262,10 +262,10 @@ def not_negative(raw: Instance, shift: bool, what: str) -> Array:
     return np.zeros(least.size)
 
 
-def lowest(raw: Instance) -> Array:
+def feature_minima(raw: Instance) -> Array:
     """The least value of every feature, (p,)."""
     if raw.unscaled is not None:  # what scales values keeps their order
-        return standing(raw.unscaled.min(axis=0).toarray().ravel(), raw.shift, raw.scale)
+        return scaled_user_values(raw.unscaled.min(axis=0).toarray().ravel(), raw.shift, raw.scale)
     least = raw.X.min(axis=0)
     return np.asarray(least.toarray() if sparse.issparse(least) else least, dtype=float).ravel() - raw.center
 

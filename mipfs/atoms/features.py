@@ -44,7 +44,7 @@ class Features(Atoms):
 
     def __init__(self, data: Instance, scaling: Scaling = "none") -> None:
         self.data: Instance = data
-        self.scale = scales(scaling, lambda: np.sqrt(centred_squares(data)), data.n_features)
+        self.scale = atom_scales(scaling, lambda: np.sqrt(centred_squares(data)), data.n_features)
 
     @property
     def count(self) -> int:
@@ -140,7 +140,7 @@ def sum_error(scores: Array, radius: Array, sizes: npt.NDArray[np.number]) -> Ar
     return np.asarray(bound.sum_error(scores, radius, sizes))
 
 
-def scales(scaling: Scaling, norms: Callable[[], Array], count: int) -> Array:
+def atom_scales(scaling: Scaling, norms: Callable[[], Array], count: int) -> Array:
     """λ of every atom, shape (count,), from what the user asked for; `norms` is called for "norm" only."""
     if isinstance(scaling, str):
         if scaling == "none":

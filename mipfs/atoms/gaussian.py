@@ -72,7 +72,7 @@ class Gaussian(Additive):
         """They are not."""
         return False
 
-    def _sizes(self) -> Integers:
+    def _columns_per_feature(self) -> Integers:
         return np.full(self.raw.n_features, 2 * self.pairs + (self.seed is None), dtype=np.int64)
 
     def expand(self, features: Integers) -> Array:
@@ -88,7 +88,7 @@ class Gaussian(Additive):
     @staticmethod
     def mapped(options: Mapping[str, Any], stated: Mapping[str, Any], x: Array) -> Array:
         """The columns of new values."""
-        frequencies, sizes, constant = spectrum(options)
+        frequencies, sizes, constant = frequency_weights(options)
         angles = np.multiply.outer(np.asarray(x, dtype=float), frequencies)
         first = int(constant > 0.0)
         made = np.empty((angles.shape[0], 2 * frequencies.size + first))
@@ -97,7 +97,7 @@ class Gaussian(Additive):
         return made
 
 
-def spectrum(options: Mapping[str, Any]) -> tuple[Array, Array, float]:
+def frequency_weights(options: Mapping[str, Any]) -> tuple[Array, Array, float]:
     """ω_k > 0 (m,) with √(2u_k) (m,), and √u_0, 0 where the frequencies are drawn."""
     m, width = int(options["pairs"]), float(options["width"])
     if options["seed"] is not None:

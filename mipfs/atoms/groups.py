@@ -12,14 +12,14 @@ from mipfs.atoms import AtomColumns, Atoms, Ids, check_features, stamp_of
 from mipfs.atoms.features import (
     Features,
     Scaling,
+    atom_scales,
     centred_squares,
     kept_scaling,
     omega_radius,
-    scales,
     sum_error,
     times_squares,
 )
-from mipfs.data.instance import Instance, nearest
+from mipfs.data.instance import Instance, misspelling_hint
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import check_arguments
@@ -69,13 +69,13 @@ class Groups(Atoms):
             raise UsageError("no groups are given, and the data has none; list them under [groups] or pass groups=")
         self.data = data
         self._names = tuple(given)
-        members = [positions(data, name, given[name]) for name in given]
+        members = [group_columns(data, name, given[name]) for name in given]
         self.sizes = np.array([ids.size for ids in members], dtype=np.int64)
         self._members = np.concatenate(members)
         self._starts = np.cumsum(self.sizes) - self.sizes
         self._features = Features(data)
         self.overlapping = bool(np.any(np.bincount(self._members, minlength=1) > 1))
-        self.scale = scales(scaling, lambda: np.sqrt(self.sums(centred_squares(data))), self.count)
+        self.scale = atom_scales(scaling, lambda: np.sqrt(self.sums(centred_squares(data))), self.count)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -122,14 +122,14 @@ class Groups(Atoms):
     def score_error(self, v: Array, scores: Array | None = None) -> Array:
         """A bound on |computed − exact| of every score, shape (count,); see `mipfs.atoms.features.sum_error`."""
         found = self.scores(v) if scores is None else scores
-        return sum_error(found, self.scale * omega_radius(v, *self._radii), self.sizes)
+        return sum_error(found, self.scale * omega_radius(v, *self._norms_and_centre_norms), self.sizes)
 
     def columns(self, ids: Ids) -> AtomColumns:
         """The columns of the groups `ids`, group by group, each in the order in which it was given."""
         return columns_at(ids, self._starts, self.sizes, self.scale, self._members)
 
     @cached_property
-    def _radii(self) -> tuple[Array, Array]:
+    def _norms_and_centre_norms(self) -> tuple[Array, Array]:
         """‖X_g‖_F of the stored columns and the norm of their centres, for every group."""
         return np.sqrt(self.sums(np.square(self._features.norms))), np.sqrt(self.sums(np.square(self.data.center)))
 
@@ -160,23 +160,23 @@ def _with_single_features(data: Instance, groups: Mapping[str, Sequence[str]]) -
 def columns_at(ids: Ids, starts: Integers, sizes: Integers, scale: Array, among: Integers | None = None) -> AtomColumns:
     """The columns of the atoms `ids`, of which each has `sizes` from `starts` on (of `among`), and one λ for all."""
     chosen = np.asarray(ids, dtype=np.int64)
-    places = spans(starts[chosen], sizes[chosen])
+    places = concatenate_ranges(starts[chosen], sizes[chosen])
     atom = np.repeat(np.arange(chosen.size, dtype=np.int64), sizes[chosen])
     return AtomColumns(places if among is None else among[places], atom, scale[chosen][atom])
 
 
-def spans(starts: Integers, sizes: Integers) -> Integers:
+def concatenate_ranges(starts: Integers, sizes: Integers) -> Integers:
     """The positions start, start + 1, …, start + size − 1 of every span, one after another."""
     ends = np.cumsum(sizes)
     return np.asarray(np.arange(ends[-1] if ends.size else 0) + np.repeat(starts - ends + sizes, sizes))
 
 
-def positions(data: Instance, name: str, members: Sequence[str | int]) -> Integers:
+def group_columns(data: Instance, name: str, members: Sequence[str | int]) -> Integers:
     """The columns of one group, checked."""
     if not isinstance(members, (Sequence, np.ndarray)) or isinstance(members, str) or not len(members):
         raise UsageError(f"group {name!r} is {members!r}; give a list of one or more features")
     given = isinstance(members, np.ndarray) and members.dtype.kind in "iu" and members.ndim == 1
-    ids = np.asarray(members if given else [_position(data, name, member) for member in members])
+    ids = np.asarray(members if given else [_member_position(data, name, member) for member in members])
     wrong = ids[(ids < 0) | (ids >= data.n_features)]
     if wrong.size:
         raise UsageError(f"group {name!r} holds position {wrong[0]}; positions are from 0 to {data.n_features - 1}")
@@ -187,11 +187,11 @@ def positions(data: Instance, name: str, members: Sequence[str | int]) -> Intege
     return ids.astype(np.int64)
 
 
-def _position(data: Instance, name: str, member: str | int) -> int:
-    """One member of a group: a name, or an integer that `positions` checks."""
+def _member_position(data: Instance, name: str, member: str | int) -> int:
+    """One member of a group: a name, or an integer that `group_columns` checks."""
     if isinstance(member, str):
         if member not in data.index:
-            hint = nearest(member, data.feature_names)
+            hint = misspelling_hint(member, data.feature_names)
             raise UsageError(f"group {name!r}: no feature is called {member!r}; {hint}")
         return data.index[member]
     if isinstance(member, bool) or not isinstance(member, (int, np.integer)):

@@ -87,7 +87,7 @@ class Homogeneous(Additive):
         """Where zeros stay zeros."""
         return self.raw.is_sparse and not self.shift
 
-    def _sizes(self) -> Integers:
+    def _columns_per_feature(self) -> Integers:
         return np.full(self.raw.n_features, 2 * self.steps - 1, dtype=np.int64)
 
     def expand(self, features: Integers) -> Any:
@@ -110,7 +110,7 @@ class Homogeneous(Additive):
         return {"least": float(self._least[feature])}
 
     @classmethod
-    def _map(cls, options: Mapping[str, Any], x: Array) -> Array:
+    def _feature_map(cls, options: Mapping[str, Any], x: Array) -> Array:
         steps = int(options["steps"])
         interval = float(options["interval"])
         at: Array = np.arange(steps, dtype=float) * interval
@@ -164,7 +164,7 @@ class SampledIntersection(Homogeneous):
     @staticmethod
     def mapped(options: Mapping[str, Any], stated: Mapping[str, Any], x: Array) -> Array:
         """The columns of new values."""
-        return SampledIntersection._map(options, counted_from(x, stated["least"], SampledIntersection.what))
+        return SampledIntersection._feature_map(options, counted_from(x, stated["least"], SampledIntersection.what))
 
 
 class JensenShannon(Homogeneous):
@@ -185,4 +185,4 @@ class JensenShannon(Homogeneous):
     @staticmethod
     def mapped(options: Mapping[str, Any], stated: Mapping[str, Any], x: Array) -> Array:
         """The columns of new values."""
-        return JensenShannon._map(options, counted_from(x, stated["least"], JensenShannon.what))
+        return JensenShannon._feature_map(options, counted_from(x, stated["least"], JensenShannon.what))

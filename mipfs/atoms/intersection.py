@@ -92,7 +92,7 @@ class Intersection(Additive):
         """Distinct positive values of every feature, and the samples that have each: one sort for every block."""
         found = [
             _sort_values(owner, rows, raise_to_power(x - self._least[owner], self.options), self.levels)
-            for owner, rows, x in _entries(raw, self.shift)
+            for owner, rows, x in _nonzero_entries(raw, self.shift)
         ]
         knots, counts, rows, owner = (np.concatenate(parts) for parts in zip(*found, strict=True))
         sizes = np.bincount(owner, minlength=raw.n_features)
@@ -103,14 +103,14 @@ class Intersection(Additive):
         self._levels = np.concatenate([[0], np.cumsum(np.insert(counts, at, 0))]).astype(np.int64)
         self._own_sizes = np.maximum(sizes, 1).astype(np.int64)
 
-    def _sizes(self) -> Integers:
+    def _columns_per_feature(self) -> Integers:
         return self._own_sizes
 
-    def _traces(self) -> Array:
+    def _kernel_traces(self) -> Array:
         """Σ_i x_ij."""
         return np.add.reduceat(self._knots * np.diff(self._levels), self.starts[:-1])
 
-    def _squares(self, v: Array) -> Array:
+    def _squared_scores(self, v: Array) -> Array:
         from mipfs.kernels.intersection import intersection_scores
 
         out = np.empty(self.count)
@@ -119,9 +119,9 @@ class Intersection(Additive):
 
     def expand(self, features: Integers) -> sparse.csc_array:
         """The columns of the features."""
-        return sparse.csc_array(sparse.hstack([self._hats(int(j)) for j in features], format="csc"))
+        return sparse.csc_array(sparse.hstack([self._hat_columns(int(j)) for j in features], format="csc"))
 
-    def _hats(self, j: int) -> sparse.csc_array:
+    def _hat_columns(self, j: int) -> sparse.csc_array:
         first, last = self.starts[j], self.starts[j + 1]
         x = np.zeros(self.raw.n_samples)
         low = self._levels[first]
@@ -144,12 +144,14 @@ class Intersection(Additive):
 
 def hat_columns(x: Array, knots: Array) -> sparse.csc_array:
     """φ(x) of values >= 0, (m, d): φ(x)'φ(z) = min(x, z) where x or z is a knot, and both are at most the last."""
-    from mipfs.kernels.intersection import hats
+    from mipfs.kernels.intersection import hat_coordinates
 
     depth = int(knots.size).bit_length() + 1
     columns, values = np.zeros((x.size, depth), dtype=np.int32), np.zeros((x.size, depth))
     counts = np.empty(x.size, dtype=np.int64)
-    hats(np.ascontiguousarray(x, dtype=float), np.ascontiguousarray(knots, dtype=float), columns, values, counts)
+    hat_coordinates(
+        np.ascontiguousarray(x, dtype=float), np.ascontiguousarray(knots, dtype=float), columns, values, counts
+    )
     kept = np.arange(depth) < counts[:, None]
     pointer = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     made = sparse.csc_array(sparse.csr_array((values[kept], columns[kept], pointer), shape=(x.size, knots.size)))
@@ -169,7 +171,7 @@ def quantise(x: Array, levels: int | None, top: Array | float) -> Array:
     return x if levels is None else np.asarray(np.rint(np.minimum(x / top, 1.0) * levels) / levels * top)
 
 
-def _entries(raw: Instance, shift: bool) -> Iterator[tuple[Integers, Integers, Array]]:
+def _nonzero_entries(raw: Instance, shift: bool) -> Iterator[tuple[Integers, Integers, Array]]:
     """Features, samples and values of the entries that may not be zero, block after block of whole features."""
     n, p = raw.n_samples, raw.n_features
     if raw.is_sparse and not shift and not np.any(raw.center):

@@ -52,15 +52,17 @@ class Monomials:
         left = np.array(ids, dtype=np.int64).reshape(-1)
         found = []
         for d in range(self.degree, 1, -1):
-            place = _largest(left, d)
+            place = _place_of_rank(left, d)
             found.append(place)
-            left = left - _below(place, d)
+            left = left - _count_multisets_below(place, d)
         return np.stack([left, *found[::-1]], axis=1) - self.has_one
 
     def ids(self, members: npt.ArrayLike) -> Integers:
         """The numbers (k,) of monomials with these features (k, degree), in any order, −1 for x_0 = 1."""
         places = np.sort(np.array(members, dtype=np.int64).reshape(-1, self.degree), axis=1) + self.has_one
-        return np.asarray(sum((_below(places[:, d], d + 1) for d in range(self.degree)), np.zeros(len(places), int)))
+        return np.asarray(
+            sum((_count_multisets_below(places[:, d], d + 1) for d in range(self.degree)), np.zeros(len(places), int))
+        )
 
     def factor(self, repeats: Sequence[int]) -> float:
         """√(d!/Π m_j! · γ^e r^(d−e)) of a monomial whose features stand in it `repeats` times each."""
@@ -117,7 +119,7 @@ def repeats_of(members: Sequence[int]) -> list[int]:
     return [features.count(j) for j in dict.fromkeys(features)]
 
 
-def _below(place: Integers, d: int) -> Integers:
+def _count_multisets_below(place: Integers, d: int) -> Integers:
     """Multisets of d of the variables 0 … place − 1."""
     if d == 1:
         return place
@@ -128,11 +130,11 @@ def _below(place: Integers, d: int) -> Integers:
     return np.asarray(np.where(pairs % 3 == 0, pairs // 3 * (place + 2), pairs * ((place + 2) // 3)), dtype=np.int64)
 
 
-def _largest(left: Integers, d: int) -> Integers:
-    """The largest place with `_below(place, d)` ≤ left."""
+def _place_of_rank(left: Integers, d: int) -> Integers:
+    """The largest place with `_count_multisets_below(place, d)` ≤ left."""
     guess = np.sqrt(2.0 * left) if d == 2 else np.cbrt(6.0 * left)
     place: Integers = np.maximum(guess.astype(np.int64) - 2, 0)
-    while np.any(more := _below(place + 1, d) <= left):
+    while np.any(more := _count_multisets_below(place + 1, d) <= left):
         place = place + more
     return place
 
@@ -154,7 +156,7 @@ class MonomialNames(Unstored):
 
     def position(self, name: str) -> int | None:
         """The number of the monomial of that name, None if there is none; its features may stand in any order."""
-        members = self._features.get(name)
+        members = self._features_of_monomials.get(name)
         if members is None:
             return None
         padded = [-1] * (self.monomials.degree - len(members)) + members
@@ -162,7 +164,7 @@ class MonomialNames(Unstored):
         return int(self.monomials.ids([padded])[0]) if fits else None
 
     @cached_property
-    def _features(self) -> _Features:
+    def _features_of_monomials(self) -> _Features:
         return _Features(self._places)
 
     def __eq__(self, other: object) -> bool:

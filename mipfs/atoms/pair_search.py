@@ -149,11 +149,11 @@ class PairSearch(Search):
                 X = self.X[:, start : start + step]
                 linear[part], X = v @ X, X * X
                 plus[part], minus[part] = above @ X, below @ X
-            self._exact(squares, linear, v)
+            self._sum_in_row_order(squares, linear, v)
         q = np.sqrt(np.maximum(plus, minus) if self._is_nonnegative else plus + minus)
         return FeatureSums(linear, squares, q)
 
-    def _exact(self, squares: Array, linear: Array, v: Array) -> None:
+    def _sum_in_row_order(self, squares: Array, linear: Array, v: Array) -> None:
         """The sums over dense columns, taken in the order of the rows: equal columns have equal sums."""
         from mipfs.kernels.products import products
 
@@ -195,23 +195,23 @@ class PairSearch(Search):
             return best.ids, best.sizes
         if self._last.size:
             best.add(self._last, self.sizes(self._last, v))
-        self._small(best, v, weights, must_stop)
+        self._take_low_degrees(best, v, weights, must_stop)
         self._last = best.ids
         return best.ids, best.sizes
 
-    def _small(self, best: BestPairs, v: Array, weights: FeatureSums, must_stop: Callable[[], bool]) -> None:
+    def _take_low_degrees(self, best: BestPairs, v: Array, weights: FeatureSums, must_stop: Callable[[], bool]) -> None:
         """Take in the best monomials of at most two features."""
-        self._singles(best, v, weights)
+        self._take_singles(best, v, weights)
         q = weights.q
         scope = Scope(v, v, self._cross, self._none, float(weights.q.max(initial=0.0)))
         order = np.argsort(-q, kind="stable")
         order = order[q[order] > 0.0]
         # The features of largest q set the level; then all that q_j q_k says may still reach it.
         heads = order[: max(LEVEL_FEATURES, int(np.ceil(np.sqrt(8.0 * best.B))))]
-        self._among(heads, q[heads], best, scope, must_stop)
+        self._take_best_pairs(heads, q[heads], best, scope, must_stop)
         kept = order[self._cross * q[order] * scope.most >= best.level * BELOW]
         if kept.size > heads.size:
-            self._among(kept, q[kept], best, scope, must_stop)
+            self._take_best_pairs(kept, q[kept], best, scope, must_stop)
 
     def radius(self, v: Array) -> float:
         """A bound on |computed − exact| of every |ω|, for columns that are rounded as `Monomials.columns` rounds them.
@@ -227,7 +227,7 @@ class PairSearch(Search):
         """√Σ |v| x² of every feature."""
         return np.sqrt(np.maximum(self.weights(np.abs(v)).squares, 0.0))
 
-    def _singles(self, best: BestPairs, v: Array, weights: FeatureSums) -> None:
+    def _take_singles(self, best: BestPairs, v: Array, weights: FeatureSums) -> None:
         """Squares, single features and the constant."""
         p = self.monomials.p
         every = np.arange(self.monomials.p, dtype=np.int64)
@@ -238,13 +238,15 @@ class PairSearch(Search):
             found.append(([one[:1], one[:1]], np.array([self._constant * abs(_in_order(v))])))
         for (left, right), sizes in found:
             high = np.flatnonzero(sizes >= max(best.level, TINY))
-            best.add(self._ids(self._none, left[high], right[high]), sizes[high])
+            best.add(self._pair_numbers(self._none, left[high], right[high]), sizes[high])
 
-    def _ids(self, fixed: tuple[int, ...], left: Integers, right: Integers) -> Integers:
+    def _pair_numbers(self, fixed: tuple[int, ...], left: Integers, right: Integers) -> Integers:
         """The numbers of monomials of two features and what is fixed beside them."""
         return self.monomials.ids(np.stack([*(np.full(left.size, j) for j in fixed), left, right], axis=1))
 
-    def _among(self, columns: Integers, q: Array, best: BestPairs, scope: Scope, must_stop: Callable[[], bool]) -> None:
+    def _take_best_pairs(
+        self, columns: Integers, q: Array, best: BestPairs, scope: Scope, must_stop: Callable[[], bool]
+    ) -> None:
         """Take in the best pairs of different features among `columns`, in order of falling q, (k,) each."""
         if columns.size >= 2:
             within = self._among_sparse if self.is_sparse else self._among_dense
@@ -273,7 +275,7 @@ class PairSearch(Search):
             begin, count, work = pairs_above(stored, chosen, rows, v, least, begin, PRODUCTS_PER_CALL, room)
             self.work += work
             left, right = columns[room.found[:count].T]
-            self._take(best, left, right, room.sizes[:count], scope)
+            self._take_pairs(best, left, right, room.sizes[:count], scope)
             if begin < m and must_stop():
                 raise StoppedError
 
@@ -297,18 +299,18 @@ class PairSearch(Search):
                 self.work += sums.size * v.size
                 sums[np.arange(first, first + others.size)[:, None] >= np.arange(start, far)] = -1.0  # each once
                 high = np.flatnonzero(sums.ravel() * factor >= max(best.level - scope.error, 0.0))
-                self._take(best, others[high // part.size], part[high % part.size], sums.ravel()[high], scope)
+                self._take_pairs(best, others[high // part.size], part[high % part.size], sums.ravel()[high], scope)
                 if must_stop():
                     raise StoppedError
 
-    def _take(self, best: BestPairs, left: Integers, right: Integers, sums: Array, scope: Scope) -> None:
+    def _take_pairs(self, best: BestPairs, left: Integers, right: Integers, sums: Array, scope: Scope) -> None:
         """Take in pairs with these |Σ|, those of dense columns after they were summed in the order of the rows."""
         if self.is_sparse and scope.is_exact:
             high = np.flatnonzero(scope.factor * sums >= best.level)
-            best.add(self._ids(scope.fixed, left[high], right[high]), scope.factor * sums[high])
+            best.add(self._pair_numbers(scope.fixed, left[high], right[high]), scope.factor * sums[high])
             return
         for high in self._in_parts(best, sums, scope):
-            ids = self._ids(scope.fixed, left[high], right[high])
+            ids = self._pair_numbers(scope.fixed, left[high], right[high])
             best.add(ids, self.sizes(ids, scope.v))
 
     def _in_parts(self, best: BestPairs, sums: Array, scope: Scope) -> Iterator[Integers]:

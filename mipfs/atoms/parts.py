@@ -106,7 +106,7 @@ class Scores:
         elif divisor is None and part.is_known:
             # the sums as they are kept, so that nothing of the columns is read
             one = scale.strides == (0,) or bool(np.all(scale == 1.0))
-            self._bounds = part.sums if one else _above(part.sums, scale)
+            self._bounds = part.sums if one else _upper_column_sums(part.sums, scale)
             most = part.most if one else float((part.statistics.squares * scale * scale).max(initial=0.0))
             self.norm = float(np.sqrt(most))
         else:
@@ -135,18 +135,18 @@ class Scores:
             ids = largest(keys, B + 1)
             rest = float(keys[ids[B]]) if ids.size > B else 0.0
             return BestColumns(ids[:B] + self.part.start, keys[ids[:B]], rest)
-        height = highest(v) if height is None else height
+        height = largest_magnitude(v) if height is None else height
         if self.most * height < level:
             return BestColumns(NOTHING.ids, NOTHING.keys, level)
         columns = self._heads
-        sizes = self._sizes(self._heads[:LEVEL_COLUMNS], v, height, level)
+        sizes = self._score_magnitudes(self._heads[:LEVEL_COLUMNS], v, height, level)
         if sizes.size > B:
             level = max(level, float(np.partition(sizes, -B)[-B]) * (1.0 - 1e-9))
         if self._rest * height >= level:
             columns = np.arange(self.part.width, dtype=np.int32)
-            sizes = self._sizes(columns, v, height, level)
+            sizes = self._score_magnitudes(columns, v, height, level)
         else:
-            sizes = np.concatenate([sizes, self._sizes(columns[LEVEL_COLUMNS:], v, height, level)])
+            sizes = np.concatenate([sizes, self._score_magnitudes(columns[LEVEL_COLUMNS:], v, height, level)])
         reached = np.flatnonzero(sizes >= max(level, _TINY))
         order = reached[np.lexsort((columns[reached], -sizes[reached]))[: B + 1]]
         rest = max(level, float(sizes[order[B]]) if order.size > B else 0.0)
@@ -159,7 +159,7 @@ class Scores:
         values = self.part.values
         if isinstance(values, Csc):
             # signs are lost in `bounded_pull`: the product of SciPy sums a column in the same order
-            omega = np.asarray(self._whole(values).T @ v, dtype=float)
+            omega = np.asarray(self._scaled_part(values).T @ v, dtype=float)
         else:
             omega = np.empty(self.part.width)
             columns = only_read(np.asfortranarray(values).T)
@@ -168,13 +168,13 @@ class Scores:
         shift = float(v.sum()) if self._center is not None else 0.0
         return omega if shift == 0.0 or self._center is None else omega - self._center * shift
 
-    def _whole(self, values: Csc) -> Any:
+    def _scaled_part(self, values: Csc) -> Any:
         found = self.part.whole()
         if self.divisor is not None:
             found.data = found.data / np.repeat(self.divisor, np.diff(values.indptr))
         return found
 
-    def _sizes(self, columns: npt.NDArray[np.int32], v: Array, height: float, least: float) -> Array:
+    def _score_magnitudes(self, columns: npt.NDArray[np.int32], v: Array, height: float, least: float) -> Array:
         """|λω| of some columns, 0 where it is below `least` for sure."""
         from mipfs.kernels.scores import Reach, ScaledColumns, bounded_pull
 
@@ -184,12 +184,12 @@ class Scores:
         divisor = _ONE if self.divisor is None else self.divisor
         stored = ScaledColumns(*values, only_read(divisor), self.divisor is not None, only_read(self.scale))
         reach = Reach(only_read(self._bounds), height, least)
-        entries = self._entries(columns) if columns.size <= KEPT_COLUMNS else values.data.size
+        entries = self._count_entries(columns) if columns.size <= KEPT_COLUMNS else values.data.size
         threads = self.threads if entries > PARALLEL_ENTRIES else 1
         share(lambda low, high: bounded_pull(stored, reach, columns, v, sizes, low, high), columns.size, threads)
         return sizes
 
-    def _entries(self, columns: npt.NDArray[np.int32]) -> int:
+    def _count_entries(self, columns: npt.NDArray[np.int32]) -> int:
         pointer = self.part.values[2]
         return int((pointer[columns + 1].astype(np.int64) - pointer[columns]).sum())
 
@@ -228,7 +228,7 @@ class LocalParts:
     def best(self, v: Array, B: int) -> BestColumns:
         """At most B columns of largest positive key."""
         found = NOTHING
-        height = highest(v)
+        height = largest_magnitude(v)
         for part in self.parts:
             found = merge_best([found, part.best(v, B, found.level(B), height)], B)
         return found
@@ -241,7 +241,7 @@ def most_threads() -> int:
     return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]  # made as numba is loaded
 
 
-def highest(v: Array) -> float:
+def largest_magnitude(v: Array) -> float:
     """max |v|."""
     return max(float(v.max(initial=0.0)), -float(v.min(initial=0.0)))
 
@@ -263,7 +263,7 @@ def largest(scores: Array, B: int) -> Integers:
     return candidates[order].astype(np.int64, copy=False)
 
 
-def _above(sums: npt.NDArray[np.float32], scale: Array) -> npt.NDArray[np.float32]:
+def _upper_column_sums(sums: npt.NDArray[np.float32], scale: Array) -> npt.NDArray[np.float32]:
     """λ_j Σ_i |x_ij|, a little above, in float32."""
     with np.errstate(over="ignore", under="ignore"):
         bound = sums * scale * (1.0 + 1e-6)

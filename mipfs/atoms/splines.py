@@ -17,7 +17,7 @@ import numpy as np
 
 from mipfs.atoms.additive import Additive, dense_part
 from mipfs.atoms.features import Scaling
-from mipfs.atoms.groups import spans
+from mipfs.atoms.groups import concatenate_ranges
 from mipfs.data.instance import Instance
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import NumberRange, check_arguments
@@ -61,7 +61,7 @@ class Splines(Additive):
     ) -> None:
         self.knots = knots
         self.degree = degree
-        self._base = [own for part in _quantiles(raw, self.knots) for own in part]
+        self._base = [own for part in _quantile_knots(raw, self.knots) for own in part]
         self._means: Array | None = None
         super().__init__(raw, scaling)
 
@@ -78,9 +78,9 @@ class Splines(Additive):
     def _fit(self) -> None:
         """The means, by the weights of the samples; the columns, which are centred from now on, are made anew."""
         share = self.raw.sample_weight / self.raw.sample_weight.sum()
-        self._means, self.data = np.asarray(share @ self.data.block().values), self._view()
+        self._means, self.data = np.asarray(share @ self.data.block().values), self._expanded_instance()
 
-    def _sizes(self) -> Integers:
+    def _columns_per_feature(self) -> Integers:
         return np.array([base.size + self.degree - 1 if base.size else 1 for base in self._base], dtype=np.int64)
 
     def expand(self, features: Integers) -> Array:
@@ -95,7 +95,7 @@ class Splines(Additive):
             values = spline_columns(dense_part(self.raw, features[places]), base, self.degree)
             made[:, (first[places][:, None] + np.arange(d)).ravel()] = values
         if self._means is not None:
-            made -= self._means[spans(self.starts[features], self.sizes[features])]
+            made -= self._means[concatenate_ranges(self.starts[features], self.sizes[features])]
         return np.asfortranarray(made)
 
     def stated(self, feature: int) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def spline_columns(x: Array, base: Array, degree: int) -> Array:
     return cast(Array, made.fit(base[[0, -1]] / size).transform(np.clip(x, base[0], base[-1]) / size))
 
 
-def _quantiles(raw: Instance, knots: int) -> list[list[Array]]:
+def _quantile_knots(raw: Instance, knots: int) -> list[list[Array]]:
     """The knots of every feature: distinct quantiles, none where there is one value only."""
     step = max(1, (1 << 22) // max(1, raw.n_samples))
     found = []
@@ -141,11 +141,11 @@ def _quantiles(raw: Instance, knots: int) -> list[list[Array]]:
         ids = np.arange(start, min(start + step, raw.n_features))
         X = dense_part(raw, ids)
         at = np.quantile(X, np.linspace(0.0, 1.0, knots), axis=0, weights=raw.sample_weight, method="inverted_cdf")
-        found.append([distinct(column) for column in at.T])
+        found.append([drop_close_knots(column) for column in at.T])
     return found
 
 
-def distinct(knots: Array) -> Array:
+def drop_close_knots(knots: Array) -> Array:
     """Ascending knots without those that are too close to the one before; none where fewer than two are left."""
     room = CLOSE * float(knots[-1] - knots[0])
     if not (room > 0.0 and math.isfinite(room)):

@@ -115,30 +115,30 @@ class Spread:
         ):
             raise UsageError("client takes columns that are stored; the columns of these atoms are computed here")
         self.cluster = Cluster(client, "this process scores the columns")
-        self._groups = [Group(*ends) for ends in self._ends(max(1, len(self.cluster.threads())))]
-        told = self._asked(describe_share)
+        self._groups = [Group(*ends) for ends in self._group_ends(max(1, len(self.cluster.threads())))]
+        told = self._ask_groups(describe_share)
         if told is None:
-            told = [(self._local.norm, self._local.center, self._local.squared)]
+            told = [(self._local_search.norm, self._local_search.center, self._local_search.squared)]
         self.norm = max(one[0] for one in told)
         self.center = max(one[1] for one in told)
         self.squared = bool(told[0][2])
 
     def best(self, v: Array, B: int) -> BestColumns:
         """At most B columns of largest positive key."""
-        found = self._asked(best, B, vector=v)
-        return self._local.best(v, B) if found is None else parts.merge_best(found, B)
+        found = self._ask_groups(best, B, vector=v)
+        return self._local_search.best(v, B) if found is None else parts.merge_best(found, B)
 
     @cached_property
-    def _local(self) -> parts.ColumnSearch:
+    def _local_search(self) -> parts.ColumnSearch:
         """The search of this process alone."""
         found = top.search_of(self.features)
         assert found is not None
         return found
 
-    def _asked(self, function: Callable[..., Any], *given: Any, vector: Array | None = None) -> list[Any] | None:
+    def _ask_groups(self, function: Callable[..., Any], *given: Any, vector: Array | None = None) -> list[Any] | None:
         """What all groups answer; None where this process must find it."""
         there = [] if vector is None else [Vector(self.cluster, vector)]
-        out = [self._task(group, function, given, there) for group in self._groups]
+        out = [self._task_of_group(group, function, given, there) for group in self._groups]
         late = None
         while not all(task.settled() for task in out):
             if self.cluster.is_alone():
@@ -149,7 +149,7 @@ class Spread:
                     return None
         return None if any(task.failed for task in out) else [task.found for task in out]
 
-    def _task(
+    def _task_of_group(
         self, group: Group, function: Callable[..., Any], given: tuple[Any, ...], there: Sequence[Vector]
     ) -> ClusterTask:
         """A question to the worker that has a group, and to another one where that dies."""
@@ -170,11 +170,11 @@ class Spread:
                 if other is not group and other.worker in load:
                     load[other.worker] += 1
             group.worker = min(load, key=lambda worker: (load[worker], worker))
-            share = Share(self._made(group), threads[group.worker], kept.version())
+            share = Share(self._scores_arguments(group), threads[group.worker], kept.version())
             group.there = self.cluster.scatter(share, group.worker)
         return group.there
 
-    def _ends(self, count: int) -> list[tuple[int, int]]:
+    def _group_ends(self, count: int) -> list[tuple[int, int]]:
         """Groups of about equal size, each of neighbours: columns of data in memory, parts of those in blocks."""
         X = self.features.data.X
         if isinstance(X, Blocked):
@@ -185,7 +185,7 @@ class Spread:
         cuts = np.searchsorted(whole, whole[-1] * np.arange(1, count) / count)
         return list(itertools.pairwise(np.unique(np.concatenate([[0], cuts, [widths.size]])).tolist()))
 
-    def _made(self, group: Group) -> list[tuple[Any, ...]]:
+    def _scores_arguments(self, group: Group) -> list[tuple[Any, ...]]:
         """The arguments of `Scores` for the parts of a group."""
         features = self.features
         X = self.features.data.X

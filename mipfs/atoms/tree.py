@@ -13,16 +13,16 @@ from mipfs.atoms import AtomColumns, Atoms, Ids, ScoreSearch, check_features, st
 from mipfs.atoms.features import (
     Features,
     Scaling,
+    atom_scales,
     centred_squares,
     kept_scaling,
     omega_radius,
-    scales,
     sum_error,
     times_squares,
 )
-from mipfs.atoms.groups import columns_at, positions, spans
+from mipfs.atoms.groups import columns_at, concatenate_ranges, group_columns
 from mipfs.atoms.parts import largest
-from mipfs.data.instance import Instance, nearest
+from mipfs.data.instance import Instance, misspelling_hint
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array, Arrays, Integers, mask_of, scatter
 
@@ -94,7 +94,7 @@ class Tree(Atoms):
             raise UsageError(f"node {self.names[int(np.argmin(self.sizes))]!r} has no feature below it")
         self._leaves, self._first_leaf = self._in_order()
         self._features = Features(data)
-        self.scale = scales(scaling, lambda: np.sqrt(self.sums_below(centred_squares(data))), self.count)
+        self.scale = atom_scales(scaling, lambda: np.sqrt(self.sums_below(centred_squares(data))), self.count)
         self.visited = self.pruned = self.last_pruned = 0
 
     @property
@@ -194,13 +194,13 @@ class Tree(Atoms):
         """The sum over the features below every node of one number >= 0 per feature, from the leaves up."""
         sums = np.zeros(self.count)
         sums[: values.size] = values
-        for level, starts, parents in reversed(self._steps):
+        for level, starts, parents in reversed(self._levels_below_root):
             sums[parents] = np.add.reduceat(sums[level], starts)
         return sums
 
     def _children_of(self, nodes: Integers) -> Integers:
         """The children of the nodes, siblings together; of −1, the roots."""
-        return self._children[spans(self._first_child[nodes + 1], self._children_count[nodes + 1])]
+        return self._children[concatenate_ranges(self._first_child[nodes + 1], self._children_count[nodes + 1])]
 
     def _by_depth(self) -> list[Integers]:
         """The nodes of every depth, siblings together."""
@@ -217,7 +217,7 @@ class Tree(Atoms):
         return levels
 
     @cached_property
-    def _steps(self) -> list[tuple[Integers, Integers, Integers]]:
+    def _levels_below_root(self) -> list[tuple[Integers, Integers, Integers]]:
         """For every depth but the first: its nodes, where the siblings begin, and their parents."""
         steps = []
         for level in self._levels[1:]:
@@ -231,7 +231,7 @@ class Tree(Atoms):
         first = np.zeros(self.count, dtype=np.int64)
         roots = self._levels[0]
         first[roots] = np.cumsum(self.sizes[roots]) - self.sizes[roots]
-        for level, starts, parents in self._steps:
+        for level, starts, parents in self._levels_below_root:
             before = np.cumsum(self.sizes[level]) - self.sizes[level]
             siblings = np.diff(np.append(starts, level.size))
             first[level] = before + np.repeat(first[parents] - before[starts], siblings)
@@ -243,7 +243,7 @@ class Tree(Atoms):
     def _scale_below(self) -> Array:
         """The largest λ among the nodes strictly below every node; 0 for a leaf."""
         below = np.zeros(self.count)
-        for level, starts, parents in reversed(self._steps):
+        for level, starts, parents in reversed(self._levels_below_root):
             below[parents] = np.maximum.reduceat(np.maximum(self.scale[level], below[level]), starts)
         return below
 
@@ -273,7 +273,7 @@ def nested(data: Instance, groups: Mapping[str, Sequence[str | int]] | None = No
     given: Mapping[str, Sequence[str | int]] = data.groups if groups is None else groups
     if not given:
         raise UsageError("a tree is made of nested groups, and the data has none; list them under [groups]")
-    members = {name: positions(data, name, listed) for name, listed in given.items()}
+    members = {name: group_columns(data, name, listed) for name, listed in given.items()}
     p, inner = data.n_features, list(members)
     order = sorted(range(len(inner)), key=lambda k: members[inner[k]].size)
     top, parents = np.arange(p), np.full(p + len(inner), -1)
@@ -302,7 +302,7 @@ def _by_name(data: Instance, parents: Mapping[str, str]) -> tuple[Integers, tupl
             raise UsageError(f"{name!r} is a feature and cannot be the parent of {child!r}; features are leaves")
         node = data.index.get(child, inner.get(child, -1))
         if node < 0:
-            hint = nearest(child, data.feature_names)
+            hint = misspelling_hint(child, data.feature_names)
             raise UsageError(f"{child!r} is neither a feature nor the parent of one; {hint}")
         parent[node] = inner[name]
     return parent, tuple(inner)
@@ -367,7 +367,7 @@ class TreeSearch:
         B : int
         """
         tree = self.tree
-        needed = self._needed(v, B)
+        needed = self._candidate_nodes(v, B)
         features = None if needed is None else tree.features_below(needed)
         if needed is None or features is None or features.size > MOST_READ_SHARE * tree.data.n_features:
             needed = np.arange(tree.count)
@@ -408,7 +408,7 @@ class TreeSearch:
         radius = float(np.max(tree.scale * omega_radius(v, *tree.radii), initial=0.0))
         return float(sum_error(np.array([best]), np.array([radius]), np.array([tree.sizes.max(initial=0)]))[0])
 
-    def _needed(self, v: Array, B: int) -> Integers | None:
+    def _candidate_nodes(self, v: Array, B: int) -> Integers | None:
         """The nodes that may be among the B best, ascending; None where there is nothing to compare with."""
         if self._before is None:
             return None

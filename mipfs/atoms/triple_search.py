@@ -26,15 +26,15 @@ LEVEL_FEATURES = 24
 class TripleSearch(PairSearch):
     """Finds the best monomials of degree 3; see `PairSearch`."""
 
-    def _small(self, best: BestPairs, v: Array, weights: FeatureSums, must_stop: Callable[[], bool]) -> None:
+    def _take_low_degrees(self, best: BestPairs, v: Array, weights: FeatureSums, must_stop: Callable[[], bool]) -> None:
         if self.monomials.has_one:
-            super()._small(best, v, weights, must_stop)
-        q = self._cubes(v)
+            super()._take_low_degrees(best, v, weights, must_stop)
+        q = self._cubic_norms(v)
         order = np.argsort(-q, kind="stable")
         order = order[q[order] > 0.0]
         factor = self.monomials.factor([1, 1, 1])
         for last in range(min(LEVEL_FEATURES, order.size)):
-            self._ending(best, v, order[: last + 1], factor, must_stop)
+            self._take_ending_with(best, v, order[: last + 1], factor, must_stop)
         self._check_cost(order, q, best.level / factor * BELOW)
         for last in range(LEVEL_FEATURES, order.size):
             low = best.level / factor * BELOW
@@ -42,20 +42,20 @@ class TripleSearch(PairSearch):
                 return
             kept = order[: last + 1][q[order[: last + 1]] * q[order[0]] * q[order[last]] >= low]
             kept = kept if kept[-1:] == order[last] else np.append(kept, order[last])
-            self._ending(best, v, kept, factor, must_stop)
+            self._take_ending_with(best, v, kept, factor, must_stop)
             if must_stop():
                 raise StoppedError
 
     def radius(self, v: Array) -> float:
         """A bound on |computed − exact| of every |ω|."""
-        q = float(self._cubes(v).max(initial=0.0))
+        q = float(self._cubic_norms(v).max(initial=0.0))
         total = float(np.abs(v).sum())
         factor = self.monomials.factor
         repeats: tuple[list[int], ...] = ([], [1], [2], [1, 1], [3], [2, 1], [1, 1, 1])
         sizes = [factor(one) * q ** sum(one) * total ** (1 - sum(one) / 3) for one in repeats]
         return float(2.0 * (v.size + 16) * U * max(sizes) + v.size * TINY)
 
-    def _cubes(self, v: Array) -> Array:
+    def _cubic_norms(self, v: Array) -> Array:
         """(Σ |v| |x|³)^(1/3) of every feature."""
         weight = np.abs(v)
         sums = np.zeros(self.monomials.p)
@@ -69,25 +69,25 @@ class TripleSearch(PairSearch):
                 sums[start : start + step] = weight @ np.abs(self.X[:, start : start + step]) ** 3
         return np.asarray(np.cbrt(sums) * (1.0 + 1e-9))
 
-    def _ending(
+    def _take_ending_with(
         self, best: BestPairs, v: Array, columns: Integers, factor: float, must_stop: Callable[[], bool]
     ) -> None:
         """Take in the best monomials of the last of `columns` and two of them."""
         third = int(columns[-1])
         x = self.X[:, [third]].toarray()[:, 0] if self.is_sparse else self.X[:, third]
         weighed = v * x
-        squares = self._squares(np.abs(weighed), columns)
+        squares = self._weighted_squares(np.abs(weighed), columns)
         q = np.sqrt(squares) * (1.0 + (v.size + 8) * U)
         scope = Scope(v, weighed, factor, (third,), float(q.max()))
         alone = np.flatnonzero(factor * squares >= max(best.level - scope.error, TINY))
         if alone.size:  # x_j² x_i
-            ids = self._ids((third,), columns[alone], columns[alone])
+            ids = self._pair_numbers((third,), columns[alone], columns[alone])
             best.add(ids, self.sizes(ids, v))
         order = np.argsort(-q, kind="stable")
         order = order[q[order] > 0.0]
-        self._among(columns[order], q[order], best, scope, must_stop)
+        self._take_best_pairs(columns[order], q[order], best, scope, must_stop)
 
-    def _squares(self, weight: Array, columns: Integers) -> Array:
+    def _weighted_squares(self, weight: Array, columns: Integers) -> Array:
         """Σ weight x² of some features."""
         if self.is_sparse:
             part = self.X[:, columns]

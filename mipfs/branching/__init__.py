@@ -75,7 +75,7 @@ def begin_memory(name: str, count: int) -> Memory:
     return np.zeros((count, size)) if size else np.zeros((0, 0))
 
 
-def taught(name: str, memory: Memory, splits: npt.NDArray[Any]) -> Memory:
+def learn_from_splits(name: str, memory: Memory, splits: npt.NDArray[Any]) -> Memory:
     """The memory of a rule with what some splits were worth, (s,) SPLIT, in their order; the one before is kept."""
     if not (memory.size and splits.size):
         return memory

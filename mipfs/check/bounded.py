@@ -40,13 +40,13 @@ class BoundedRidge:
 
     def __init__(self, stated: Any, data: Instance) -> None:
         require(isinstance(stated, Mapping), f"weight_bounds: {stated!r} stands there, no names with bounds")
-        self.stated = {str(name): _ends(name, ends, data) for name, ends in stated.items()}
+        self.stated = {str(name): _stated_bounds(name, ends, data) for name, ends in stated.items()}
         self.is_homogeneous = all(end is None or end == 0 for ends in self.stated.values() for end in ends)
         self.excluding = frozenset(data.index[name] for name, ends in self.stated.items() if _excludes_0(ends))
         self.words = _list_bounds(self.stated) or "without bounds"
         self.users: dict[int, Ends] = {data.index[name]: ends for name, ends in self.stated.items()}
         self._ends = {
-            j: (_outward(low, -1, float(data.scale[j])), _outward(high, 1, float(data.scale[j])))
+            j: (_relax_end(low, -1, float(data.scale[j])), _relax_end(high, 1, float(data.scale[j])))
             for j, (low, high) in self.users.items()
         }
         self._low = np.full(data.n_features, -math.inf)
@@ -85,10 +85,13 @@ class BoundedRidge:
                 continue
             w = Fraction(names.get(name, 0.0))
             inside = (low is None or low <= w) and (high is None or w <= high)
-            require(inside, f"the weight of {name!r} in {whose}, {float(w)!r}, leaves its bounds {_pair((low, high))}")
+            require(
+                inside,
+                f"the weight of {name!r} in {whose}, {float(w)!r}, leaves its bounds {_interval_text((low, high))}",
+            )
 
 
-def _ends(name: Any, given: Any, data: Instance) -> Ends:
+def _stated_bounds(name: Any, given: Any, data: Instance) -> Ends:
     """The bounds of a feature as they are stated."""
     require(name in data.index, f"weight_bounds: the data has no feature {name!r}")
     require(isinstance(given, list) and len(given) == 2, f"weight_bounds of {name!r}: {given!r} are no two ends")
@@ -108,12 +111,12 @@ def _excludes_0(ends: Ends) -> bool:
     return (low is not None and low > 0) or (high is not None and high < 0)
 
 
-def _outward(end: Fraction | None, sign: int, scale: float) -> Fraction | None:
+def _relax_end(end: Fraction | None, sign: int, scale: float) -> Fraction | None:
     """An end on the scaled data with what it is forgiven: −1 of a lower, 1 of an upper one."""
     return None if end is None else (end + sign * FORGIVEN * abs(end)) * Fraction(scale)
 
 
-def _pair(ends: Ends) -> str:
+def _interval_text(ends: Ends) -> str:
     low, high = ends
     return f"[{'-inf' if low is None else repr(float(low))}, {'inf' if high is None else repr(float(high))}]"
 

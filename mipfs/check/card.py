@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.check.classifier import DOUBTFUL_ERROR, certain
+from mipfs.check.classifier import DOUBTFUL_ERROR, require_certain
 from mipfs.check.in_unit import in_unit
 from mipfs.check.known import is_joint, same
 from mipfs.check.points import MOST_BINS, PREFIX, CardLine, lines_of, totals
 from mipfs.check.result import check_result
-from mipfs.check.rounding import NEAR, TINY, Array, Arrays, Document, U, gap_between, number, refusal, require
+from mipfs.check.rounding import NEAR, TINY, Array, Arrays, Document, U, gap_between, number, refusal_reason, require
 from mipfs.check.scaling import ScaledData
 from mipfs.check.statement import Statement
 from mipfs.check.tree import Report, check_unproven
@@ -118,7 +118,7 @@ def check_card(
     """
     begin = time.perf_counter()
     found = dict[str, Any]()
-    reason = refusal(lambda: _check(document, arrays, data, given, workers, found))
+    reason = refusal_reason(lambda: _check(document, arrays, data, given, workers, found))
     return CardReport(not reason, reason, **found, seconds=time.perf_counter() - begin)
 
 
@@ -130,7 +130,7 @@ def _check(
     workers: LeafWorkers,
     found: dict[str, Any],
 ) -> None:
-    version = _form(document)
+    version = _card_version(document)
     result = document["result"]
     found |= {"version": version, "unchecked": (SEARCH, HISTORY, *([UNPROVEN] if version == 1 else []))}
     own: dict[str, Any] = {}
@@ -155,13 +155,13 @@ def _check(
     statement = Statement(there.document, there.scaled.data)
     if not statement.bias:
         _check_intercept(lines, scale, intercept)
-    objective, error = certain(*_objective(statement, lines, scale, intercept), "the card")
+    objective, error = require_certain(*_card_objective(statement, lines, scale, intercept), "the card")
     claimed = number(document["objective"], "the objective of the card")
     asked = times(claimed, 2 * there.exponent)
     meets = abs(objective - asked) <= NEAR * abs(objective) + error
     objective = times(objective, -2 * there.exponent)
     require(meets, f"the objective of the card is {objective!r}, not {claimed!r}")
-    found |= {"objective": objective, "threshold": threshold} | _search(document, claimed)
+    found |= {"objective": objective, "threshold": threshold} | _check_search(document, claimed)
     if "odds" in document:
         _check_odds(document, scale, intercept)
     if "joint" in document:
@@ -174,7 +174,7 @@ def _check(
     _check_totals(document, data, lines, threshold, version, found)
 
 
-def _form(document: Document) -> int:
+def _card_version(document: Document) -> int:
     """The version of a card, after its fields and its digest were looked at."""
     require(type(document.get("schema")) is int and document["schema"] == 1, "the schema is not 1")
     require(document.get("kind") == "scorecard", f"the kind is {document.get('kind')!r}, not 'scorecard'")
@@ -189,11 +189,13 @@ def _form(document: Document) -> int:
         bins = document["bins"]
         fits = type(bins) is int and (bins == 0 or 2 <= bins <= MOST_BINS)
         require(fits, f"bins is {bins!r}, neither 0 nor a number of ranges from 2 to {MOST_BINS}")
-        require(document["sha256"] == _digest(document), "the card was changed: its sha256 is not that of its text")
+        require(
+            document["sha256"] == _card_digest(document), "the card was changed: its sha256 is not that of its text"
+        )
     return int(version)
 
 
-def _digest(document: Document) -> str:
+def _card_digest(document: Document) -> str:
     """The SHA-256 of the card's own JSON without the field of that name."""
     rest = {name: value for name, value in document.items() if name != "sha256"}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -238,7 +240,7 @@ def _check_intercept(lines: list[CardLine], scale: float, intercept: float) -> N
     )
 
 
-def _objective(statement: Statement, lines: list[CardLine], scale: float, intercept: float) -> tuple[float, float]:
+def _card_objective(statement: Statement, lines: list[CardLine], scale: float, intercept: float) -> tuple[float, float]:
     """½ Σ (s a λ)² + Σ c ℓ at the exact sums of the card, in the unit of the statement, and its rounding error."""
     e = statement.data.exponent
     regular = 0.5 * math.fsum(times(line.size * scale * line.points, e) ** 2 for line in lines)
@@ -256,12 +258,14 @@ def _objective(statement: Statement, lines: list[CardLine], scale: float, interc
     most = DOUBTFUL_ERROR * abs(regular + loss)
     if error > most:
         for i in np.flatnonzero(doubt > 0.5 * most / n).tolist():
-            short[i], off[i] = _exactly(lines, i, float(y[i]), (scale, intercept, target))
+            short[i], off[i] = _exact_margin_shortfall(lines, i, float(y[i]), (scale, intercept, target))
         loss, error, _ = statement.loss_at(short, off)
     return regular + loss, error + (len(lines) + 16) * (2.0 * U * regular + TINY) + 2.0 * U * loss
 
 
-def _exactly(lines: list[CardLine], i: int, y: float, at: tuple[float, float, float]) -> tuple[float, float]:
+def _exact_margin_shortfall(
+    lines: list[CardLine], i: int, y: float, at: tuple[float, float, float]
+) -> tuple[float, float]:
     """How far the margin of row i falls short, of rational arithmetic rounded once, and how far that is off."""
     scale, intercept, target = map(Fraction, at)
     total = sum((line.points * line.exactly(i) for line in lines), Fraction(0))
@@ -291,7 +295,7 @@ def _check_odds(document: Document, scale: float, intercept: float) -> None:
         )
 
 
-def _search(document: Document, objective: float) -> dict[str, Any]:
+def _check_search(document: Document, objective: float) -> dict[str, Any]:
     """What the search says of itself: it holds together, no more is known of it."""
     bound, asked, stated = (number(document[name], f"{name} of the card") for name in ("bound", "asked", "gap"))
     kinds: dict[str, Any] = {"stop_reason": str, "nodes": int, "seconds": (int, float)}
@@ -318,25 +322,25 @@ def _check_totals(
     """The totals of the data, what is decided of them, and how well."""
     own, compared, room = totals(lines, threshold, version)
     positive = data.y > 0
-    rows = _ranges(compared, positive, threshold, document["result"]["labels"])
+    rows = _ranges_of_totals(compared, positive, threshold, document["result"]["labels"])
     stated = document["totals"]
     fits = isinstance(stated, list) and len(stated) == len(rows)
     require(fits, f"the card does not have the {len(rows)} ranges of the totals of these data")
     for k, (one, right) in enumerate(zip(stated, rows, strict=True), start=1):
         _check_range(k, one, right, room)
     error = float(np.mean((compared > threshold) != positive))
-    _near(document["error"], error, "error")
-    area = _area(own, positive)
+    _require_near(document["error"], error, "error")
+    area = _area_under_roc(own, positive)
     if math.isnan(area):
         require(document["roc_auc"] is None, f"roc_auc is {document['roc_auc']!r}, but one class is missing")
     else:
-        _near(document["roc_auc"], area, "roc_auc")
+        _require_near(document["roc_auc"], area, "roc_auc")
     decisions = {bool(one) for one in compared > threshold}
     label = document["labels"]["positive" if True in decisions else "negative"]
     found |= {"totals": tuple(rows), "error": error, "roc_auc": area, "always": label if len(decisions) == 1 else None}
 
 
-def _ranges(found: Array, positive: Any, threshold: float, labels: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _ranges_of_totals(found: Array, positive: Any, threshold: float, labels: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The ranges of totals (n,), each on one side of the threshold."""
     rows = []
     each = np.unique(found)
@@ -362,12 +366,12 @@ def _check_range(k: int, one: Any, right: Mapping[str, Any], room: float) -> Non
     require(same, f"range {k} of the totals is decided {one['decision']!r}, but the card gives {label!r}")
 
 
-def _near(stated: Any, right: float, name: str) -> None:
+def _require_near(stated: Any, right: float, name: str) -> None:
     value = number(stated, name)
     require(abs(value - right) <= NEAR, f"{name} is {value!r}, but {right!r} on these data")
 
 
-def _area(found: Array, positive: Any) -> float:
+def _area_under_roc(found: Array, positive: Any) -> float:
     """The share of pairs of the classes in the right order, ties by half; not a number where a class is missing."""
     above, below = found[positive], np.sort(found[~positive])
     if not (above.size and below.size):

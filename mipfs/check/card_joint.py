@@ -163,14 +163,14 @@ def check_joint(document: Document, arrays: Mapping[str, Any], data: Instance, s
     """Check the proof of a card whose bound is about all cards of at most M features; returns M."""
     require({*arrays} == VECTORS | TREE, "the card has no proof of its features and points beside it, or a part of one")
     require(statement.data.exponent == 0, "features and points together are not of data that are far from 1")
-    among = _candidates(document, data)
+    among = _read_candidates(document, data)
     _check_card(document, among, data)
     duals = Duals(statement, arrays)
     vectors = _Vectors(among, duals, data)
     least = math.inf
     claimed = Fraction(document["bound"])
     enough = claimed - abs(claimed) * Fraction(NEAR)
-    for node, d, state, low, high in _leaves(arrays, among):
+    for node, d, state, low, high in _iterate_leaves(arrays, among):
         found = max(Fraction(0), vectors.bound(d, state, low, high))  # no card has an objective below 0
         require(
             found >= enough,
@@ -181,7 +181,7 @@ def check_joint(document: Document, arrays: Mapping[str, Any], data: Instance, s
     return among.M
 
 
-def _candidates(document: Document, data: Instance) -> CheckedCandidates:
+def _read_candidates(document: Document, data: Instance) -> CheckedCandidates:
     """Which features and columns a card may have."""
     said = document["joint"]
     fields = isinstance(said, Mapping) and said.keys() - {"within"} == {"M", "out"}
@@ -236,7 +236,7 @@ class _Vectors:
         self.starts = np.searchsorted(among.owner, np.arange(among.count))
         self._known: dict[int, tuple[float, Array, Array, Array]] = {}
 
-    def _of(self, d: int) -> tuple[float, Array, Array, Array]:
+    def _value_of_dual(self, d: int) -> tuple[float, Array, Array, Array]:
         """g, q (k,), how far that is off (k,), and ½ Σ (q/s)² of every candidate (F,), not too small."""
         if d not in self._known:
             require(0 <= d < self.duals.count, f"dual vector {d} of the card's proof is not there")
@@ -256,7 +256,7 @@ class _Vectors:
     def bound(self, d: int, state: States, low: Integers, high: Integers) -> Fraction:
         """The bound of a leaf, or less."""
         among = self.among
-        g, q, off, cost = self._of(d)
+        g, q, off, cost = self._value_of_dual(d)
         found = Fraction(g) - among.largest(cost, state)
         inside = state[among.owner] == IN
         is_whole = inside & (low == among.low) & (high == among.high)
@@ -264,12 +264,14 @@ class _Vectors:
         ids = np.flatnonzero(inside)
         if len(whole) == np.count_nonzero(state == IN):  # then no box binds but by its signs
             return found - sum(map(Fraction, cost[whole].tolist()), Fraction(0))
-        return found - self._cone(q[ids], off[ids], [among.squares[j] for j in ids.tolist()], low[ids], high[ids])
+        return found - self._conic_minimum(
+            q[ids], off[ids], [among.squares[j] for j in ids.tolist()], low[ids], high[ids]
+        )
 
     @staticmethod
-    def _cone(q: Array, off: Array, squares: list[Fraction], low: Integers, high: Integers) -> Fraction:
+    def _conic_minimum(q: Array, off: Array, squares: list[Fraction], low: Integers, high: Integers) -> Fraction:
         """½ Σ ((|q − π| + off)/s)² for a π that proves it."""
-        pi = _polar(q, np.array([float(one) for one in squares]), low, high)
+        pi = _best_dual_direction(q, np.array([float(one) for one in squares]), low, high)
         exact = [Fraction(one) for one in pi.tolist()]
         ends = [(int(a), int(b)) for a, b in zip(low, high, strict=True)]
         if all(a <= 0 <= b for a, b in ends):
@@ -291,7 +293,7 @@ def _clip_sign(pi: Fraction, low: int, high: int) -> Fraction:
     return min(pi, Fraction(0)) if high > 0 else max(pi, Fraction(0)) if low < 0 else pi
 
 
-def _polar(q: Array, squares: Array, low: Integers, high: Integers) -> Array:
+def _best_dual_direction(q: Array, squares: Array, low: Integers, high: Integers) -> Array:
     """About the best π (k,): q less s² w at the minimum, where the scale a is found by halving."""
     nearest = q / squares
     if np.all((low <= 0) & (high >= 0)):
@@ -308,7 +310,7 @@ def _polar(q: Array, squares: Array, low: Integers, high: Integers) -> Array:
     return np.asarray(q - squares * np.clip(nearest, low * last, high * last))
 
 
-def _leaves(
+def _iterate_leaves(
     arrays: Mapping[str, Any], among: CheckedCandidates
 ) -> Iterator[tuple[int, int, States, Integers, Integers]]:
     """The leaves that hold cards: node, dual vector, states (F,) and boxes (k,), after their tree was looked at."""

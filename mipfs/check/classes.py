@@ -99,7 +99,7 @@ def _check_classes(
     require(right, f"the classes are {list(document['classes'])!r:.200}, and those of the data are {labels!r:.200}")
     names = [str(label) for label in labels]
     require(name is None or name in names, f"there is no class {name!r}")
-    proofs = _proofs(document)
+    proofs = _results_with_proofs(document)
     _check_archive(document, archive)
     archive.require_members([member_of(k) for k, one in enumerate(proofs) if one["certificate"] is not None])
     rules = rules_of(proofs[0])
@@ -113,7 +113,8 @@ def _check_classes(
     else:
         asked = range(len(names)) if name is None else [names.index(name)]
         parts = [
-            PartReport(names[k], proofs[k], _proof(archive, k, proofs[k], own[k], names[k], workers)) for k in asked
+            PartReport(names[k], proofs[k], _check_proof_of_class(archive, k, proofs[k], own[k], names[k], workers))
+            for k in asked
         ]
     reports = [one.report for one in parts if one.report is not None]
     said = [("class weights", line) for line in _other_weights(document, instances)]
@@ -136,7 +137,9 @@ def _check_archive(document: Document, archive: Archive) -> None:
     )
 
 
-def _proof(archive: Archive, k: int, result: Document, data: Instance, name: str, workers: LeafWorkers) -> Report:
+def _check_proof_of_class(
+    archive: Archive, k: int, result: Document, data: Instance, name: str, workers: LeafWorkers
+) -> Report:
     require(result["certificate"] is not None, f"{name}: the result has no certificate")
     report = archive.report(k, result, data, None, workers)
     require_accepted(name, report)
@@ -156,7 +159,7 @@ def _other_weights(document: Document, instances: Sequence[Instance]) -> list[st
     return [f"the data asks for {asked}; the result has {dict(stated) or 'none'}"] if asked and asked != stated else []
 
 
-def _proofs(document: Document) -> Sequence[Document]:
+def _results_with_proofs(document: Document) -> Sequence[Document]:
     """The results that have proofs."""
     return [document["together"]] if document["shared_support"] else list(document["results"])
 
@@ -171,7 +174,7 @@ def _check_form(document: Document) -> None:
     lists = all(isinstance(document[name], list | tuple) for name in ("classes", "results", "selected"))
     require(lists, "classes, results or selected are no lists")
     require(isinstance(document.get("command"), str | None), f"the command is {document.get('command')!r}")
-    for result in (*document["results"], *_proofs(document)):
+    for result in (*document["results"], *_results_with_proofs(document)):
         require(isinstance(result, Mapping), "a result is no mapping")
         require_schema(result)
     alone = document["shared_support"] or document["together"] is None
@@ -203,7 +206,7 @@ def _check_labels(document: Document) -> None:
 
 def _check_totals(document: Document) -> None:
     """Status, objective, bound, gap, selected and certificate are those of the proofs together."""
-    proofs = _proofs(document)
+    proofs = _results_with_proofs(document)
     worst = min((one["status"] for one in proofs), key=WORST.index)
     require(document["status"] == worst, f"'status' is {document['status']!r}, and the worst of the results {worst!r}")
     for name in ("objective", "bound"):

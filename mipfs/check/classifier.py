@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from mipfs.check.bounded import BoundedRidge
-from mipfs.check.exact import round_scaled, shorts
-from mipfs.check.known import calls
+from mipfs.check.exact import margin_shortfalls, round_scaled
+from mipfs.check.known import names_label
 from mipfs.check.regulariser import terms_above
 from mipfs.check.rounding import NEAR, TINY, Array, Document, Integers, U, number, require
 from mipfs.check.statement import Statement
@@ -55,10 +55,10 @@ def read(statement: Statement, document: Document) -> StatedClassifier:
     for side, name in {"negative": data.labels.negative, "positive": data.labels.positive}.items():
         label = document["labels"][side]
         changed = f"the {side} label is {label!r}, but {name!r} in the data: every prediction would change"
-        require(calls(label, name), changed)
+        require(names_label(label, name), changed)
     require(type(said) is int and said == data.n_features, f"{said!r} features, but the data has {data.n_features}")
     chosen = statement.ids(document["selected"])
-    ids = _columns(document["weights"], data)
+    ids = _feature_columns(document["weights"], data)
     if document["objective"] is None:
         empty = chosen.size == ids.size == 0 and document["intercept"] is None
         require(empty, "features are selected, or have weights, but there is no objective")
@@ -76,10 +76,14 @@ def _check_weightless(data: Instance, document: Document, used: set[int]) -> Non
     names = document.get("weightless")
     if names is None:
         return
-    ids = {*_columns(names, data).tolist()}
+    ids = {*_feature_columns(names, data).tolist()}
     require(len({*names}) == len(names), "a feature is said twice to have no weight")
     require(used >= ids, "a feature that is not selected is said to have no weight")
-    held = {int(j) for j, w in zip(_columns(document["weights"], data), document["weights"].values(), strict=True) if w}
+    held = {
+        int(j)
+        for j, w in zip(_feature_columns(document["weights"], data), document["weights"].values(), strict=True)
+        if w
+    }
     for j in sorted(used):
         is_said = j in ids
         said = f"{data.feature_names[j]!r} is {'' if is_said else 'not '}said to have no weight"
@@ -111,7 +115,7 @@ def _check_places(statement: Statement, document: Document, used: set[int]) -> N
             )
 
 
-def _columns(names: Any, data: Instance) -> Integers:
+def _feature_columns(names: Any, data: Instance) -> Integers:
     for name in names:
         require(name in data.index, f"the data has no feature {name!r}")
     return np.array([data.index[name] for name in names], dtype=np.int64)
@@ -135,13 +139,13 @@ def evaluate_stated(
     """
     claimed = number(stated["objective"], f"the objective of {whose}")
     at = place_weights(statement, chosen, stated, claimed, whose)
-    found, error = certain(*value(statement, chosen, at, extra=extra), whose)
+    found, error = require_certain(*value(statement, chosen, at, extra=extra), whose)
     meets = abs(found - claimed) <= NEAR * abs(found) + error
     require(meets, f"the objective of {whose} is {found!r}, not {claimed!r}")
     return replace(at, objective=max(found, claimed), error=error)
 
 
-def certain(found: float, error: float, whose: str) -> tuple[float, float]:
+def require_certain(found: float, error: float, whose: str) -> tuple[float, float]:
     """A value and its error, after rounding was found to leave it in no doubt."""
     require(math.isfinite(found + error), f"the objective of {whose} is beyond floating point")
     tells = error <= MOST_ERROR * abs(found)
@@ -156,7 +160,7 @@ def place_weights(
 
     `whole` says whose they are where every σ is 1: the weights then lie between their bounds.
     """
-    ids = _columns(stated["weights"], statement.data)
+    ids = _feature_columns(stated["weights"], statement.data)
     used = {int(j) for g in chosen for j in statement.atoms.columns(g)}
     require(all(int(j) in used for j in ids), "a feature that is not selected has a weight")
     weights = np.array([number(value, "a weight") for value in stated["weights"].values()])
@@ -164,14 +168,14 @@ def place_weights(
         statement.regulariser.check_weights(stated["weights"], used, whole)
     if statement.ends is not None:
         statement.ends.check_weights(stated["weights"], whole or "the relaxation")
-    b = _intercept(statement, ids, weights, number(stated["intercept"], "the intercept"))
+    b = _exact_intercept(statement, ids, weights, number(stated["intercept"], "the intercept"))
     rho = 1.0 if statement.margin == "unit" else -2.0 * claimed
     require(rho > 0, f"the objective of the ρ-form is {claimed!r}, it must be negative")
     held = np.flatnonzero(weights)
     return StatedClassifier(chosen, ids[held], weights[held], b, rho)
 
 
-def _intercept(statement: Statement, ids: Integers, weights: Array, stated: float) -> Fraction:
+def _exact_intercept(statement: Statement, ids: Integers, weights: Array, stated: float) -> Fraction:
     """The intercept on the scaled data, exactly; without a bias it is 0, and the stated one what that rounds to."""
     shift = statement.data.shift[ids]
     moved = [Fraction(w) * Fraction(s) for w, s in zip(weights.tolist(), shift.tolist(), strict=True) if w and s]
@@ -210,7 +214,7 @@ def value(
         regular += float((at.b / Fraction(statement.constant)) ** 2 / 2)
     lost = (chosen.size + ids.size + 16) * (2.0 * U * regular + (TINY if np.any(at.weights) else 0.0))
     beside = regular + float(extra)
-    loss, error = _loss(statement, StatedClassifier(chosen, ids, at.weights[held], at.b, at.rho), beside)
+    loss, error = _loss_with_error(statement, StatedClassifier(chosen, ids, at.weights[held], at.b, at.rho), beside)
     if statement.margin == "rho":
         return regular + loss - at.rho, error + lost + 8 * U * (regular + loss + at.rho)
     return beside + loss, error + lost + 2.0 * U * (loss + abs(float(extra)) + abs(beside))
@@ -232,7 +236,7 @@ def _find_weights(
     return held, room, largest
 
 
-def _loss(statement: Statement, at: StatedClassifier, regular: float) -> tuple[float, float]:
+def _loss_with_error(statement: Statement, at: StatedClassifier, regular: float) -> tuple[float, float]:
     """L at the weights, and its error: in floating point, and where that does not tell it, of exact margins."""
     data = statement.data
     target = statement.target(at.rho)
@@ -257,7 +261,7 @@ def _loss(statement: Statement, at: StatedClassifier, regular: float) -> tuple[f
     unsure = np.flatnonzero(doubt > 0.5 * most / data.n_samples) if statement.is_sum else np.arange(data.n_samples)
     if error > most and unsure.size:
         rows = (Z if isinstance(Z, np.ndarray) else Z.tocsr())[unsure]
-        whole, exponent = shorts(rows, data.y[unsure], exact, at_zero, target)
+        whole, exponent = margin_shortfalls(rows, data.y[unsure], exact, at_zero, target)
         exactly = None if beside else statement.exact_loss(whole, exponent)
         if exactly is not None:
             return exactly

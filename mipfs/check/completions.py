@@ -106,19 +106,19 @@ class CompletionCheck:
             g, v, total = vectors.part(at, end)
             at = end
             count = min(4 * count, AT_ONCE[1])
-            held = self._costs(v, total, inside)
+            held = self._atom_costs(v, total, inside)
             base = np.append(g[:, None], held.T, axis=1)
             value, size = base.sum(axis=1), np.abs(base).sum(axis=1)
             # Sums of d + 2 numbers are off by (d + 1)u of the sum of their sizes; twice that, and more, is taken off.
             slack = 2.0 * (inside.size + 4) * U
             is_open = is_open and not bool(np.any(value - slack * size >= level))
             if free.size:
-                cost = self._costs(v, total, free)
+                cost = self._atom_costs(v, total, free)
                 lower = (value + cost) - slack * (size + np.abs(cost))
                 free = free[~np.any(lower >= level, axis=1)]
         return free, is_open
 
-    def _costs(self, v: Array, total: Array, ids: Integers) -> Array:
+    def _atom_costs(self, v: Array, total: Array, ids: Integers) -> Array:
         """c − ½ s of some atoms, rounded down, (k, B), as `Duals.costs` has them."""
         duals = self._duals
         omega = self._moved[ids] @ v.T

@@ -113,7 +113,7 @@ def given_each(base: Array, cost: Array, state: States, M: int) -> GivenEach:
     size = np.abs(base) + np.abs(held).sum(axis=1) + np.abs(best).sum(axis=1)
     most = 2.02 * U * (np.minimum(M, p) + 8)
     slack = most * size
-    before, after = _before(terms), _before(terms[:, ::-1])[:, ::-1]
+    before, after = _exclusive_prefix_sums(terms), _exclusive_prefix_sums(terms[:, ::-1])[:, ::-1]
     total = fixed + terms.sum(axis=1) - slack
     is_full = taken.sum(axis=1) == room
     # What comes for one that leaves, and the last one, which leaves for one that comes.
@@ -131,7 +131,7 @@ def given_each(base: Array, cost: Array, state: States, M: int) -> GivenEach:
     return GivenEach(*(np.where(np.isnan(one), -np.inf, one) for one in (total, at_one, at_zero)))
 
 
-def _before(terms: Array) -> Array:
+def _exclusive_prefix_sums(terms: Array) -> Array:
     """The sums of the terms before each one, without any difference."""
     sums = np.cumsum(terms, axis=1)
     return np.concatenate([np.zeros((terms.shape[0], 1)), sums[:, :-1]], axis=1)
@@ -174,9 +174,9 @@ class PossibleAtoms:
         shape = len(levels), statement.p
         self.may_be_in, self.may_be_out = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
         self._at_once = max(2, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // max(1, statement.p)))
-        self._stack = [self._root()]
+        self._stack = [self._root_rows()]
 
-    def _root(self) -> NodeRows:
+    def _root_rows(self) -> NodeRows:
         k = self.levels.size
         zeros = np.zeros(k, dtype=np.int64)
         state = np.tile(np.asarray(self.statement.forced, dtype=np.int8), (k, 1))
@@ -192,16 +192,16 @@ class PossibleAtoms:
                 self._go_on(rows.some(slice(at, at + self._at_once)))
 
     def _go_on(self, rows: NodeRows) -> None:
-        rows = rows.some(self._matters(rows))
+        rows = rows.some(self._is_undecided(rows))
         feature = self._feature[rows.node]
         is_leaf, is_screened = feature < 0, feature == SCREENED
-        self._leaves(rows.some(is_leaf & (self._dual[rows.node] != WITHOUT)))
-        self._without(rows.some(is_leaf & (self._dual[rows.node] == WITHOUT)))
-        self._screen(rows.some(is_screened))
+        self._evaluate_leaves(rows.some(is_leaf & (self._dual[rows.node] != WITHOUT)))
+        self._leaves_without_integers(rows.some(is_leaf & (self._dual[rows.node] == WITHOUT)))
+        self._screen_rows(rows.some(is_screened))
         self._split(rows.some(~is_leaf & (feature < self.statement.p)))
         self._split_extra(rows.some(~is_leaf & ~is_screened & (feature >= self.statement.p)))
 
-    def _matters(self, rows: NodeRows) -> Mask:
+    def _is_undecided(self, rows: NodeRows) -> Mask:
         """Which rows may hold a selection, and may say something of an atom that is not known yet."""
         fits = np.sum(rows.state == 1, axis=1) <= self.statement.M
         if self.statement.extra:
@@ -211,7 +211,7 @@ class PossibleAtoms:
         new |= (rows.state != 1) & ~self.may_be_out[rows.limit]
         return np.asarray(fits & new.any(axis=1))
 
-    def _push(self, rows: NodeRows) -> None:
+    def _push_rows(self, rows: NodeRows) -> None:
         if rows.node.size:
             self._stack.append(rows)
 
@@ -222,7 +222,7 @@ class PossibleAtoms:
             fits = (rows.state[at, on] < 0) | (rows.state[at, on] == value)
             state = rows.state[fits]
             state[np.arange(state.shape[0]), on[fits]] = value
-            self._push(NodeRows(self._children[rows.node[fits], value], rows.limit[fits], rows.ends[fits], state))
+            self._push_rows(NodeRows(self._children[rows.node[fits], value], rows.limit[fits], rows.ends[fits], state))
 
     def _split_extra(self, rows: NodeRows) -> None:
         for row, node in enumerate(rows.node.tolist()):
@@ -233,16 +233,16 @@ class PossibleAtoms:
             for side, ends in ((0, (low, other)), (1, (one, high))):
                 self._ends.append(ends)
                 child = rows.some(slice(row, row + 1))
-                self._push(
+                self._push_rows(
                     child._replace(
                         node=self._children[child.node, side], ends=np.array([len(self._ends) - 1]), state=child.state
                     )
                 )
 
-    def _screen(self, rows: NodeRows) -> None:
+    def _screen_rows(self, rows: NodeRows) -> None:
         if not rows.node.size:
             return
-        alive, found = self._given(rows)
+        alive, found = self._bounds_of_unfixed(rows)
         level = self.levels[rows.limit]
         state = rows.state.copy()
         part = state[:, alive]
@@ -251,44 +251,44 @@ class PossibleAtoms:
         part[free & (found.at_one > level[:, None])] = 0
         state[:, alive] = part
         left = found.whole <= level
-        self._push(NodeRows(self._children[rows.node, 0], rows.limit, rows.ends, state).some(left))
+        self._push_rows(NodeRows(self._children[rows.node, 0], rows.limit, rows.ends, state).some(left))
 
-    def _leaves(self, rows: NodeRows) -> None:
+    def _evaluate_leaves(self, rows: NodeRows) -> None:
         if not rows.node.size:
             return
-        alive, found = self._given(rows)
+        alive, found = self._bounds_of_unfixed(rows)
         level = np.where(self._dual[rows.node] == REFUTED, 0.0, self.levels[rows.limit])[:, None]
         may_be_in = np.zeros(rows.state.shape, dtype=bool)
         may_be_out = np.repeat(found.whole[:, None] <= level, rows.state.shape[1], axis=1)
         may_be_in[:, alive], may_be_out[:, alive] = found.at_one <= level, found.at_zero <= level
-        self._see(rows.limit, may_be_in, may_be_out)
+        self._note_possible(rows.limit, may_be_in, may_be_out)
 
-    def _without(self, rows: NodeRows) -> None:
+    def _leaves_without_integers(self, rows: NodeRows) -> None:
         """Leaves without whole numbers: where their combinations do not show it, what is free may be both."""
         for row, node in enumerate(rows.node.tolist()):
             fixed = _LeafStates(rows.state[row], self._ends[int(rows.ends[row])])
             if not self._combinations.show_empty(int(self._multiplier[node]), fixed):
                 one = rows.some(slice(row, row + 1))
                 room = np.sum(one.state == 1) < self.statement.M
-                self._see(one.limit, (one.state == 1) | ((one.state < 0) & room), one.state != 1)
+                self._note_possible(one.limit, (one.state == 1) | ((one.state < 0) & room), one.state != 1)
 
-    def _see(self, limit: Integers, may_be_in: Mask, may_be_out: Mask) -> None:
+    def _note_possible(self, limit: Integers, may_be_in: Mask, may_be_out: Mask) -> None:
         for k in range(self.levels.size):
             of = limit == k
             self.may_be_in[k] |= may_be_in[of].any(axis=0)
             self.may_be_out[k] |= may_be_out[of].any(axis=0)
 
-    def _given(self, rows: NodeRows) -> tuple[Integers, GivenEach]:
+    def _bounds_of_unfixed(self, rows: NodeRows) -> tuple[Integers, GivenEach]:
         """The atoms (k,) that are not fixed to 0 in all of the rows, and the bounds that belong to these."""
         keys = np.stack([self._dual[rows.node], self._multiplier[rows.node], rows.ends], axis=1)
         different, which = np.unique(keys, axis=0, return_inverse=True)
-        base, cost = self._lines(different)
+        base, cost = self._costs_by_key(different)
         which, alive = which.ravel(), np.flatnonzero((rows.state != 0).any(axis=0))
         alive = alive if alive.size else np.arange(1)
         costs = cost[:, alive][which]
         return alive, given_each(base[which], costs, rows.state[:, alive], self.statement.M)
 
-    def _lines(self, keys: Integers) -> tuple[Array, Array]:
+    def _costs_by_key(self, keys: Integers) -> tuple[Array, Array]:
         """Base (B,) and costs (B, p) of dual vectors with multipliers and ends of extra variables (B, 3)."""
         statement = self.statement
         base, cost = np.zeros(keys.shape[0]), np.zeros((keys.shape[0], statement.p))
@@ -351,7 +351,9 @@ def _read(entry: Any, statement: Statement) -> StatedEntry:
     require(statement.margin == "unit" or gap < 1, "the gap of what is decided in the ρ-form is not below 1")
     rest = [name for name in ("none", "open") if entry[name] is None]
     require(len(rest) <= 1, "'none' and 'open' are both null")
-    masks = {name: _mask(() if entry[name] is None else entry[name], statement) for name in ("every", "none", "open")}
+    masks = {
+        name: _atom_mask(() if entry[name] is None else entry[name], statement) for name in ("every", "none", "open")
+    }
     require(entry["every"] is not None, "what is in every selection is not stated")
     count = np.sum([*masks.values()], axis=0)
     require(np.all(count <= 1), "a feature is decided in two ways")
@@ -361,7 +363,7 @@ def _read(entry: Any, statement: Statement) -> StatedEntry:
     return StatedEntry(gap, masks["every"], masks["none"])
 
 
-def _mask(names: Any, statement: Statement) -> Mask:
+def _atom_mask(names: Any, statement: Statement) -> Mask:
     require(isinstance(names, list | tuple), "what is decided is no list of names")
     ids = statement.ids(names)
     require(np.unique(ids).size == ids.size, "a feature is decided twice")

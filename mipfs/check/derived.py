@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mipfs.check.rounding import rational as read
+from mipfs.check.rounding import read_rational as read
 from mipfs.check.rounding import require
 from mipfs.check.statement import Statement, largest, with_allowance
 
@@ -42,8 +42,8 @@ def _check_derivation(statement: Statement, one: Mapping[str, Any], name: str) -
     require(frozenset(one) == NAMES and one["kind"] == "chvatal-gomory", f"{name} has a derivation of no known kind")
     p = statement.p
     count = len(statement.rows)
-    bounds = {int(statement.ids((key,))[0]): _rational(value, name) for key, value in one["bounds"].items()}
-    cardinality = _rational(one["cardinality"], name)
+    bounds = {int(statement.ids((key,))[0]): _read_rational(value, name) for key, value in one["bounds"].items()}
+    cardinality = _read_rational(one["cardinality"], name)
     require(min([cardinality, *bounds.values()]) >= 0, f"{name} takes a bound with a negative multiplier")
     a = dict.fromkeys(range(p), cardinality) if cardinality else {}
     for j, value in bounds.items():
@@ -52,7 +52,7 @@ def _check_derivation(statement: Statement, one: Mapping[str, Any], name: str) -
     require(isinstance(one["rows"], list), f"{name} is derived from what is no list of rows")
     for r, text in one["rows"]:
         require(type(r) is int and 0 <= r < count, f"{name} is derived from a row that does not exist")
-        value = _rational(text, name)
+        value = _read_rational(text, name)
         limit = float(statement.ub[r] if value > 0 else statement.lb[r])
         require(math.isfinite(limit), f"{name} is derived from an end that a row does not have")
         end += value * Fraction(limit)
@@ -61,17 +61,17 @@ def _check_derivation(statement: Statement, one: Mapping[str, Any], name: str) -
             a[j] = a.get(j, Fraction(0)) + value * Fraction(entry)
     require(not any(value for j, value in a.items() if j >= p), f"{name} is about an extra variable")
     found = {j: math.floor(value) for j, value in a.items() if math.floor(value)}
-    terms = {int(statement.ids((key,))[0]): _whole(value, name) for key, value in one["terms"].items()}
-    ub = _whole(one["ub"], name)
+    terms = {int(statement.ids((key,))[0]): _read_integer(value, name) for key, value in one["terms"].items()}
+    ub = _read_integer(one["ub"], name)
     require(terms == found and ub >= math.floor(end), f"{name} does not follow from the rows that it is derived from")
     return terms, ub
 
 
-def _rational(text: Any, name: str) -> Fraction:
+def _read_rational(text: Any, name: str) -> Fraction:
     require(type(text) is str, f"a multiplier of {name} is no text")
     return read(text.encode(), f"a multiplier of {name}")
 
 
-def _whole(value: Any, name: str) -> int:
+def _read_integer(value: Any, name: str) -> int:
     require(type(value) is int and abs(value) <= WIDEST, f"{name} has a number that is no whole one up to 2^53")
     return int(value)

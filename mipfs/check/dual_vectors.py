@@ -121,7 +121,7 @@ class Duals:
     def rows(self, ids: Integers) -> tuple[list[float], Array]:
         """g(α) rounded down and c − ½ s(α) rounded down (B, p) of dual vectors."""
         g, v, total = self.feasible(ids)
-        return g, self._costs(v, total)
+        return g, self._reduced_costs(v, total)
 
     def in_blocks(self, ids: Integers) -> tuple[list[float], Iterator[tuple[int, Array]]]:
         """g(α) of dual vectors, and c − ½ s(α) of single features block by block: the first one's place and (B, k)."""
@@ -130,8 +130,8 @@ class Duals:
         atoms = self.statement.atoms
         assert isinstance(atoms, StatedAtoms)
         blocks = (
-            (at, self._lift(self._of_features(at, *ends), penalty[at : at + ends[0].shape[1]], v))
-            for at, *ends in self._omegas(v, total, False)
+            (at, self._costs_rounded_down(self._of_features(at, *ends), penalty[at : at + ends[0].shape[1]], v))
+            for at, *ends in self._omega_blocks(v, total, False)
         )
         return g, blocks
 
@@ -189,20 +189,20 @@ class Duals:
         multipliers = np.ldexp(nu.astype(float), -q[:, None])
         return self.ends.g_below(g, multipliers), np.hstack([v, multipliers]), total
 
-    def _costs(self, v: Array, total: Array) -> Array:
+    def _reduced_costs(self, v: Array, total: Array) -> Array:
         """c − ½ s of every atom, rounded down, (B, p)."""
         atoms = self.statement.atoms
         penalty = self.statement.penalty
         if isinstance(atoms, MadeAtoms):
-            return self._lift(atoms.scores_of(v, _lengths(v.T), self.gamma), penalty, v)
-        blocks = self._omegas(v, total, True)
+            return self._costs_rounded_down(atoms.scores_of(v, _column_norms(v.T), self.gamma), penalty, v)
+        blocks = self._omega_blocks(v, total, True)
         if self.statement.regulariser is not None:
             scores = atoms.sums(np.concatenate([self._of_features(at, *ends) for at, *ends in blocks], axis=1))
         else:
             scores = atoms.scores(np.concatenate([np.abs(omega) + radius for _, omega, radius in blocks], axis=1))
-        return self._lift(scores, penalty, v)
+        return self._costs_rounded_down(scores, penalty, v)
 
-    def _omegas(self, v: Array, total: Array, keep: bool) -> Iterator[tuple[int, Array, Array]]:
+    def _omega_blocks(self, v: Array, total: Array, keep: bool) -> Iterator[tuple[int, Array, Array]]:
         """ω (B, k) and how far it may be off, block by block: by γ_n ‖v‖ ‖x_j‖, and what the centre is off.
 
         A sparse column with implicit zeros holds fl(d + center) of the stated value d
@@ -213,7 +213,7 @@ class Duals:
         `keep` holds what is known of the columns for the next dual vectors.
         """
         nu, v = v[:, self.n :], v[:, : self.n]
-        lengths = _lengths(v.T)
+        lengths = _column_norms(v.T)
         weight = np.abs(v).sum(axis=1)
         for at, X in _in_blocks(self.statement.data.block().values):
             columns = self._columns[at] if at in self._columns else self.columns(at, X)
@@ -240,7 +240,7 @@ class Duals:
             found.norms = found.norms + scaled.lengths[at : at + found.norms.size] / self.gamma
         return found
 
-    def _lift(self, scores: Array, penalty: Array, v: Array) -> Array:
+    def _costs_rounded_down(self, scores: Array, penalty: Array, v: Array) -> Array:
         """c − ½ s (B, p), rounded down."""
         return self.lift(scores.T, penalty[:, None], ~v.any(axis=1)).T
 
@@ -259,7 +259,7 @@ class Duals:
     @staticmethod
     def lengths(v: Array) -> Array:
         """Norms of dual vectors v (B, n), not too small, as those of columns."""
-        return _lengths(v.T)
+        return _column_norms(v.T)
 
 
 class ColumnBlock:
@@ -277,7 +277,7 @@ class ColumnBlock:
     """
 
     def __init__(self, X: Any, may_move: bool) -> None:
-        self.norms = _lengths(X)
+        self.norms = _column_norms(X)
         self.off = np.zeros(self.norms.size)
         self.far = np.empty(0, dtype=np.int64)
         if sparse.issparse(X) or not may_move:
@@ -285,9 +285,9 @@ class ColumnBlock:
         mean = np.full(X.shape[0], 1.0 / X.shape[0]) @ X
         self.far = np.flatnonzero(X.shape[0] * mean * mean > FAR_MEAN_SHARE * self.norms * self.norms)
         self.off[self.far] = mean[self.far]
-        self.norms[self.far] = _lengths(self._moved(X))
+        self.norms[self.far] = _column_norms(self._centred_columns(X))
 
-    def _moved(self, X: Array) -> Array:
+    def _centred_columns(self, X: Array) -> Array:
         """x_ij − off_j of the columns that are far; it is rounded by an ulp of itself, which γ_n has room for."""
         return X[:, self.far] - self.off[self.far]
 
@@ -296,10 +296,10 @@ class ColumnBlock:
         if sparse.issparse(X):
             return np.ascontiguousarray((X.T @ v.T).T)
         if self.far.size == X.shape[1]:
-            return np.asarray(v @ self._moved(X))
+            return np.asarray(v @ self._centred_columns(X))
         found = np.asarray(v @ X)
         if self.far.size:
-            found[:, self.far] = v @ self._moved(X)
+            found[:, self.far] = v @ self._centred_columns(X)
         return found
 
 
@@ -324,7 +324,7 @@ def _in_blocks(X: Any) -> Iterator[tuple[int, Any]]:
         start = end
 
 
-def _lengths(X: Any) -> Array:
+def _column_norms(X: Any) -> Array:
     """Euclidean norms of the columns, not too small by more than the 1% that γ leaves for it, even with underflow."""
     values = X.data if sparse.issparse(X) else X
     largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))) or 1.0

@@ -19,7 +19,9 @@ DIGITS = 53
 """Binary digits of a float."""
 
 
-def shorts(X: Any, y: Array, weights: Sequence[Fraction], b: Fraction, target: float) -> tuple[list[int], int]:
+def margin_shortfalls(
+    X: Any, y: Array, weights: Sequence[Fraction], b: Fraction, target: float
+) -> tuple[list[int], int]:
     """How far margins fall short: target − y_i(x_i'w + b), as whole numbers (n,) and the exponent of a power of two.
 
     Parameters
@@ -31,7 +33,7 @@ def shorts(X: Any, y: Array, weights: Sequence[Fraction], b: Fraction, target: f
     by_row = X if isinstance(X, np.ndarray) else X.tocsr()
     step = max(1, AT_ONCE // max(1, len(weights)))
     ends = [(start, min(start + step, y.size)) for start in range(0, y.size, step)]
-    parts = [_of_rows(_dense(by_row[low:high]), y[low:high], weights, b, target) for low, high in ends]
+    parts = [_of_rows(_as_dense(by_row[low:high]), y[low:high], weights, b, target) for low, high in ends]
     least = min(exponent for _, exponent in parts)
     return [one << (exponent - least) for whole, exponent in parts for one in whole], least
 
@@ -42,23 +44,25 @@ def round_scaled(whole: Iterable[int], exponent: int) -> Array:
     return np.array([(one * above) / below for one in whole], dtype=float)  # a quotient is rounded correctly
 
 
-def _dense(X: Any) -> Array:
+def _as_dense(X: Any) -> Array:
     return np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=float)
 
 
 def _of_rows(X: Array, y: Array, weights: Sequence[Fraction], b: Fraction, target: float) -> tuple[list[int], int]:
-    terms = [*_products(X, weights), (np.full(y.size, b.numerator, dtype=object), _exponent(b))]
+    terms = [*_scaled_products(X, weights), (np.full(y.size, b.numerator, dtype=object), _power_of_two_exponent(b))]
     goal = Fraction(target)
     # All terms are multiples of one power of two: sums of integers are exact.
-    least = min([_exponent(goal), *(exponent for _, exponent in terms)])
+    least = min([_power_of_two_exponent(goal), *(exponent for _, exponent in terms)])
     total = np.zeros(y.size, dtype=object)
     for whole, exponent in terms:
         total += whole << (exponent - least)
-    found: list[int] = ((goal.numerator << (_exponent(goal) - least)) - np.where(y > 0, total, -total)).tolist()
+    found: list[int] = (
+        (goal.numerator << (_power_of_two_exponent(goal) - least)) - np.where(y > 0, total, -total)
+    ).tolist()
     return found, least
 
 
-def _products(X: Array, weights: Sequence[Fraction]) -> Iterator[tuple[Any, int]]:
+def _scaled_products(X: Array, weights: Sequence[Fraction]) -> Iterator[tuple[Any, int]]:
     """x_ij w_j of column after column: integers (n,) and the exponent of the power of two that they are times."""
     for column, weight in zip(X.T, weights, strict=True):
         mantissa, exponent = np.frexp(column)
@@ -67,9 +71,9 @@ def _products(X: Array, weights: Sequence[Fraction]) -> Iterator[tuple[Any, int]
         least = int(exponent[held].min()) if held.size else 0
         places = np.zeros(column.size, dtype=object)
         places[held] = (exponent[held] - least).tolist()
-        yield (whole.astype(object) << places) * weight.numerator, least - DIGITS + _exponent(weight)
+        yield (whole.astype(object) << places) * weight.numerator, least - DIGITS + _power_of_two_exponent(weight)
 
 
-def _exponent(value: Fraction) -> int:
+def _power_of_two_exponent(value: Fraction) -> int:
     """The e of a rational number numerator·2^e."""
     return 1 - value.denominator.bit_length()

@@ -32,13 +32,13 @@ def worst(measure: StatedMeasure, whole: Sequence[int], exponent: int) -> Fracti
     top = sorted(one for one, is_positive in zip(scores, positive, strict=True) if is_positive)
     others = sorted((one for one, is_positive in zip(scores, positive, strict=True) if not is_positive), reverse=True)
     if measure.name == "roc-auc":
-        return _pairs(top, others, unit) / Fraction(measure.D)
+        return _pairwise_loss(top, others, unit) / Fraction(measure.D)
     if measure.name == "average-precision":
-        return _places(measure, top, others, unit)
-    return _labelling(measure, top, others, unit)
+        return _worst_ranking_value(measure, top, others, unit)
+    return _worst_labelling_value(measure, top, others, unit)
 
 
-def _pairs(top: list[int], others: list[int], unit: Fraction) -> Fraction:
+def _pairwise_loss(top: list[int], others: list[int], unit: Fraction) -> Fraction:
     """Σ over the pairs of max(0, 1 − 2(f_i − f_j))."""
     one = round(1 / unit)
     sums = [0, *accumulate(others)]
@@ -51,7 +51,9 @@ def _pairs(top: list[int], others: list[int], unit: Fraction) -> Fraction:
     return total * unit
 
 
-def _labelling(measure: StatedMeasure, top: list[int], others: list[int], unit: Fraction) -> Fraction | None:
+def _worst_labelling_value(
+    measure: StatedMeasure, top: list[int], others: list[int], unit: Fraction
+) -> Fraction | None:
     """The maximum over all (a, b) but that of the samples themselves, which is 0."""
     share = unit * 2 / Fraction(measure.D)
     missed, lifted = ([0, *accumulate(part)] for part in (top, others))
@@ -64,11 +66,11 @@ def _labelling(measure: StatedMeasure, top: list[int], others: list[int], unit: 
         if len(near) > MOST_EXACT_VALUES:
             return None
     for a, b in near:
-        best = max(best, _delta(measure, a, b) + share * (lifted[b] - missed[measure.P - a]))
+        best = max(best, _measure_loss(measure, a, b) + share * (lifted[b] - missed[measure.P - a]))
     return best
 
 
-def _delta(measure: StatedMeasure, a: int, b: int) -> Fraction:
+def _measure_loss(measure: StatedMeasure, a: int, b: int) -> Fraction:
     """Δ with a positives and b negatives labelled +1."""
     if measure.name == "error":
         return Fraction(measure.P - a + b, measure.P + measure.N)
@@ -78,7 +80,7 @@ def _delta(measure: StatedMeasure, a: int, b: int) -> Fraction:
     return 1 - Fraction(a, measure.whole)
 
 
-def _places(measure: StatedMeasure, top: list[int], others: list[int], unit: Fraction) -> Fraction | None:
+def _worst_ranking_value(measure: StatedMeasure, top: list[int], others: list[int], unit: Fraction) -> Fraction | None:
     """Σ over the negatives of the largest sum of what it adds to be lifted over the last positives, one by one.
 
     That is i/(i + j − 1) − i/(i + j) = j/(i + j) − (j − 1)/(i + j − 1), over P, for the j-th negative and the i-th
@@ -94,7 +96,7 @@ def _places(measure: StatedMeasure, top: list[int], others: list[int], unit: Fra
     rounded = np.array([float(value * unit) for value in top])
     for j, score in enumerate(others, 1):
         best = Fraction(0)
-        for r in _near(measure, rounded, float(score * unit), j):
+        for r in _candidate_lifts(measure, rounded, float(score * unit), j):
             lost = j * (H[P + j] - H[P + j - r]) - (j - 1) * (H[P + j - 1] - H[P + j - 1 - r])
             best = max(best, lost * fine - share * (sums[r] - r * score))
             count += 1
@@ -104,7 +106,7 @@ def _places(measure: StatedMeasure, top: list[int], others: list[int], unit: Fra
     return total
 
 
-def _near(measure: StatedMeasure, top: Array, score: float, j: int) -> Iterator[int]:
+def _candidate_lifts(measure: StatedMeasure, top: Array, score: float, j: int) -> Iterator[int]:
     """Over how many positives the j-th negative may be lifted to add most."""
     P = measure.P
     i = np.arange(measure.P, 0, -1)

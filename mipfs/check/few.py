@@ -55,12 +55,12 @@ class FewAtomsBound:
                 self._g[rows] = np.array(g)[local]
                 for first, costs in blocks:
                     require(first == seen, "the blocks of the columns are not one after the other")
-                    self._see(rows, first, costs[local])
+                    self._take_costs(rows, first, costs[local])
                     seen += costs.shape[1]
                 require(seen == duals.statement.p, "the blocks of the columns are not all columns")
         self.ids = np.unique(np.concatenate([fixed, *(ids for ids, _ in self._best)]))
 
-    def _see(self, rows: Integers, first: int, costs: Array) -> None:
+    def _take_costs(self, rows: Integers, first: int, costs: Array) -> None:
         """Take in the costs (B, k) of a block of atoms, of the dual vectors in these rows."""
         costs = np.where(np.isnan(costs), -np.inf, costs)  # of columns beyond floating point
         here = np.flatnonzero((self.fixed >= first) & (self.fixed < first + costs.shape[1]))

@@ -79,13 +79,15 @@ class Folds:
         require(self.where is not None, f"{name}: there are classifiers of folds, and the archive has no {FOLDS}")
         params = point["result"]["params"]
         for f, (one, error) in enumerate(zip(stated, point["errors"], strict=True)):
-            best, worst = self._error(f, one, params, f"{name}: the classifier of fold {f}")
+            best, worst = self._fold_error(f, one, params, f"{name}: the classifier of fold {f}")
             right = best - NEAR * max(1.0, best) <= error <= worst + NEAR * max(1.0, worst)
             require(right, f"{name}: the error of fold {f} is {error!r}, and its classifier has {worst!r}")
 
-    def _error(self, f: int, stated: Mapping[str, Any], params: Mapping[str, Any], whose: str) -> tuple[float, float]:
+    def _fold_error(
+        self, f: int, stated: Mapping[str, Any], params: Mapping[str, Any], whose: str
+    ) -> tuple[float, float]:
         """The error of a classifier on its fold: the least and the largest that rounding leaves open."""
-        rows, data = self._part(f)
+        rows, data = self._fold_part(f)
         weights, b = stated["weights"], number(stated["intercept"], f"{whose}: the intercept")
         unknown = [name for name in weights if name not in data.index]
         require(not unknown, f"{whose}: the data has no feature {unknown[0] if unknown else ''!r}")
@@ -103,7 +105,7 @@ class Folds:
         ends = (error_of(params, y, scores + sign * y * off, self.by) for sign in (1.0, -1.0))
         return next(ends), next(ends)
 
-    def _part(self, f: int) -> tuple[npt.NDArray[np.int64], Instance]:
+    def _fold_part(self, f: int) -> tuple[npt.NDArray[np.int64], Instance]:
         """The rows of a fold, and the data with its missing values filled by what the other folds say."""
         assert self.where is not None
         if f not in self._parts:

@@ -40,8 +40,8 @@ def in_unit(document: Document, arrays: Arrays, scaled: ScaledData) -> InUnit:
     made = (document.get("atoms") or {}).get("made")
     if made is not None or unit.is_ordinary(data.largest):
         return InUnit(document, arrays, scaled, 0)
-    few = _exponents(document["params"], data)
-    e = next((one for one in few if unit.inexact(data.block().values, -one) is None), few[-1])
+    few = _unit_exponents(document["params"], data)
+    e = next((one for one in few if unit.first_inexact_column(data.block().values, -one) is None), few[-1])
     if not e:
         return InUnit(document, arrays, scaled, 0)
     try:
@@ -49,27 +49,27 @@ def in_unit(document: Document, arrays: Arrays, scaled: ScaledData) -> InUnit:
     except DataError as error:
         raise CertificateError(f"in doubles nothing is proven of these columns: {error}") from None
     off = {name: None if one is None else np.ldexp(one, -e) for name, one in vars(scaled).items() if name != "data"}
-    return InUnit(_document(document, e), unit.in_unit(arrays, e), ScaledData(moved, **off), e)
+    return InUnit(_document_in_unit(document, e), unit.in_unit(arrays, e), ScaledData(moved, **off), e)
 
 
-def _exponents(params: Mapping[str, Any], data: Instance) -> tuple[int, ...]:
+def _unit_exponents(params: Mapping[str, Any], data: Instance) -> tuple[int, ...]:
     C, classes = number(params["C"], "C"), params.get("class_weight")
     of_class = [number(one, "a class weight") for one in classes.values()] if isinstance(classes, Mapping) else [1.0]
     require(C > 0 and min(of_class) > 0, "C or a class weight is not positive")
     weights = data.sample_weight
     least, most = (Fraction(C) * Fraction(one) for one in (min(of_class), max(of_class)))
     least, most = least * Fraction(float(weights.min())), most * Fraction(float(weights.max())) * data.n_samples
-    found = unit.exponents(data.largest, least, most, (SMALLEST_C, LARGEST_C * data.n_samples))
+    found = unit.unit_exponents(data.largest, least, most, (SMALLEST_C, LARGEST_C * data.n_samples))
     require(found, f"C = {C:g} and columns of {data.largest:g} are beyond what doubles prove anything of")
     return found
 
 
-def _times(value: Any, exponent: int) -> Any:
+def _scale_by_power(value: Any, exponent: int) -> Any:
     """A number, or each of several, times 2^exponent, exactly; what is no number is left to those that read it."""
     if isinstance(value, Mapping):
-        return {name: _times(one, exponent) for name, one in value.items()}
+        return {name: _scale_by_power(one, exponent) for name, one in value.items()}
     if isinstance(value, list):
-        return [_times(one, exponent) for one in value]
+        return [_scale_by_power(one, exponent) for one in value]
     if type(value) not in (int, float):
         return value
     found = unit.times(float(value), exponent)
@@ -78,26 +78,28 @@ def _times(value: Any, exponent: int) -> Any:
     return found
 
 
-def _entries(given: Any, powers: Mapping[str, int]) -> Any:
+def _scale_entries(given: Any, powers: Mapping[str, int]) -> Any:
     """A mapping with some of its numbers times a power of two."""
     if not isinstance(given, Mapping):
         return given
-    return {**given, **{name: _times(given[name], power) for name, power in powers.items() if name in given}}
+    return {**given, **{name: _scale_by_power(given[name], power) for name, power in powers.items() if name in given}}
 
 
-def _document(document: Document, e: int) -> Document:
+def _document_in_unit(document: Document, e: int) -> Document:
     """The document with its numbers in the unit 2^e."""
     values = dict.fromkeys(VALUES, 2 * e)
-    found: dict[str, Any] = _entries(document, values)
-    found["params"] = _entries(document["params"], {"C": 2 * e, "lambda": 2 * e, "penalty": 2 * e, "constant": -e})
-    found["scaling"] = _entries(document["scaling"], {"scale": e, "center": -e})
-    found["certificate"] = _entries(document["certificate"], values)
+    found: dict[str, Any] = _scale_entries(document, values)
+    found["params"] = _scale_entries(
+        document["params"], {"C": 2 * e, "lambda": 2 * e, "penalty": 2 * e, "constant": -e}
+    )
+    found["scaling"] = _scale_entries(document["scaling"], {"scale": e, "center": -e})
+    found["certificate"] = _scale_entries(document["certificate"], values)
     for name, powers in (("relaxed", {"upper": 2 * e, "lower": 2 * e}), ("near_optimal", {})):
         if document.get(name) is not None:
-            found[name] = _entries(document[name], powers)
+            found[name] = _scale_entries(document[name], powers)
     if document.get("near_optimal") is not None:
         supports = document["near_optimal"]["supports"]
-        found["near_optimal"]["supports"] = [_entries(one, values) for one in supports]
+        found["near_optimal"]["supports"] = [_scale_entries(one, values) for one in supports]
     return found
 
 

@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.check.rounding import Array, Arrays, rational, require
+from mipfs.check.rounding import Array, Arrays, read_rational, require
 from mipfs.check.statement import Statement
 
 NAMES = ("integer_start", "integer_row", "integer_value")
@@ -82,18 +82,18 @@ class Combinations:
         least, most = FIRST_EXTRA - len(self.statement.extra), len(self.statement.rows)
         require(all(least < r < most for r in rows), "a combination has a row that does not exist")
         require(all(len(text) <= MOST_CHARACTERS for text in texts), "a multiplier is longer than 1000 characters")
-        held = [(r, rational(text, "a multiplier")) for r, text in zip(rows, texts, strict=True)]
+        held = [(r, read_rational(text, "a multiplier")) for r, text in zip(rows, texts, strict=True)]
         parts = [held[first:last] for first, last in itertools.pairwise(ends)]
         require(all(len(dict(part)) == len(part) for part in parts), "a combination has a row twice")
         return parts
 
-    def _combine(self, number: int) -> RowCombination:
+    def _combination(self, number: int) -> RowCombination:
         """A combination, summed once."""
         if number not in self._made:
-            self._made[number] = self._sum(self.parts[number])
+            self._made[number] = self._sum_rows(self.parts[number])
         return self._made[number]
 
-    def _sum(self, part: list[tuple[int, Fraction]]) -> RowCombination:
+    def _sum_rows(self, part: list[tuple[int, Fraction]]) -> RowCombination:
         statement = self.statement
         a, own, everywhere = dict[int, Fraction](), dict[int, Fraction](), Fraction(0)
         low: Fraction | None = Fraction(0)
@@ -124,7 +124,7 @@ class Combinations:
     def show_empty(self, number: int, fixed: LeafFixings) -> bool:
         """Whether a combination shows that a leaf holds no selection."""
         require(0 <= number < len(self.parts), "a leaf without whole numbers has no combination of rows")
-        statement, of = self.statement, self._combine(number)
+        statement, of = self.statement, self._combination(number)
         state, (lower, upper) = fixed.state, fixed.ends
         low, high = of.low, of.high
         for k, u in of.own.items():

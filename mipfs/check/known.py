@@ -14,36 +14,36 @@ from mipfs.data.rules import FIRST_RULES, KNOWN_RULES
 SCHEMA = 1
 
 
-def _names(text: str) -> frozenset[str]:
+def _split_names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-RESULT = _names(
+RESULT = _split_names(
     "schema status stop_reason objective bound gap selected weights intercept params driver seconds counters trace "
     "labels columns n_features scaling data_sha256 rows conflict relaxed validated bound_source certificate versions "
     "extra extra_cost near_optimal atoms read command settings calibration rules weightless "
     "decided warm_from"
 )
-PARAMS = _names(
+PARAMS = _split_names(
     "M C lambda loss bias gap margin penalty forced_in forced_out measure beta k regulariser weight_bounds constant "
     "class_weight weight_rows"
 )
-OF_MEASURES = _names("measure beta k constant")
-ROW, EXTRA = _names("name terms lb ub origin"), _names("lb ub integer value cost")
+OF_MEASURES = _split_names("measure beta k constant")
+ROW, EXTRA = _split_names("name terms lb ub origin"), _split_names("lb ub integer value cost")
 SCALING, READ, LABELS = (
-    _names("kind shift scale center"),
-    _names("label words left_out kept recipe"),
-    _names("negative positive"),
+    _split_names("kind shift scale center"),
+    _split_names("label words left_out kept recipe"),
+    _split_names("negative positive"),
 )
-RECIPE = _names("drop use impute types marks filled missing")
-ATOMS = _names("names columns scale made")
-FUNCTIONS = _names("name options data_sha256 n_features scaling features")
-MONOMIALS = _names("kind degree gamma r count parts heredity")
-CERTIFICATE = _names("kind bound gap file sha256 found derived")
-LIST = _names("complete gap size supports share")
-SUPPORT = _names("selected objective gap weights intercept extra ties")
-RELAXED = _names("upper lower sigma weights intercept extra mixture selections")
-MEMBER = _names("share selected extra")
+RECIPE = _split_names("drop use impute types marks filled missing")
+ATOMS = _split_names("names columns scale made")
+FUNCTIONS = _split_names("name options data_sha256 n_features scaling features")
+MONOMIALS = _split_names("kind degree gamma r count parts heredity")
+CERTIFICATE = _split_names("kind bound gap file sha256 found derived")
+LIST = _split_names("complete gap size supports share")
+SUPPORT = _split_names("selected objective gap weights intercept extra ties")
+RELAXED = _split_names("upper lower sigma weights intercept extra mixture selections")
+MEMBER = _split_names("share selected extra")
 
 
 def require_schema(document: Document) -> None:
@@ -74,7 +74,7 @@ REST = "not "
 """How the name of all classes but one begins; that of the one follows."""
 
 
-def calls(stated: Any, label: Any) -> bool:
+def names_label(stated: Any, label: Any) -> bool:
     """Whether a label of the JSON is what a label of the data is called: by an equal text, or a number of equal value.
 
     Cells of a file have no kinds, so that a classifier of labels that were 1.0, "1" or 1 in memory is one of its file.
@@ -100,7 +100,7 @@ def check_labels(stated: Mapping[str, Any]) -> None:
     for side in ("negative", "positive"):
         plain = isinstance(stated[side], str | int | float | np.generic)
         require(plain, f"the {side} label is {stated[side]!r}, neither a text nor a number nor a boolean")
-    two = not calls(stated["negative"], stated["positive"])
+    two = not names_label(stated["negative"], stated["positive"])
     require(two, f"both labels are called {stated['negative']!r}")
 
 
@@ -108,7 +108,7 @@ def check_known(document: Document) -> None:
     """Refuse a document that states something under a name that the checker does not know."""
     require_schema(document)
     read = READ if rules_of(document) > FIRST_RULES else READ - {"kept"}
-    _only(document, RESULT, "the result")
+    _require_known_names(document, RESULT, "the result")
     _require_list([document, document["params"]], "selected", "forced_in", "forced_out")
     if document.get("weightless") is not None:
         _require_list([document], "weightless")
@@ -121,28 +121,30 @@ def check_known(document: Document) -> None:
     for name, value in (("atoms", document.get("atoms")), ("relaxed", document.get("relaxed"))):
         require(value is None or isinstance(value, Mapping), f"{name!r} is neither null nor a mapping")
     is_sum = not is_joint(document)
-    _only(document["params"], PARAMS - OF_MEASURES if is_sum else PARAMS, "the parameters")
-    _only(document["scaling"], SCALING if rules_of(document) == FIRST_RULES else SCALING - {"center"}, "the scaling")
-    _only(document["labels"], LABELS, "the labels")
+    _require_known_names(document["params"], PARAMS - OF_MEASURES if is_sum else PARAMS, "the parameters")
+    _require_known_names(
+        document["scaling"], SCALING if rules_of(document) == FIRST_RULES else SCALING - {"center"}, "the scaling"
+    )
+    _require_known_names(document["labels"], LABELS, "the labels")
     check_labels(document["labels"])
-    _only(document["certificate"], CERTIFICATE, "the certificate")
+    _require_known_names(document["certificate"], CERTIFICATE, "the certificate")
     _require_list([document["certificate"]], "derived")
     _require_each(document["rows"], ROW, "a row")
     _require_each(document.get("extra", {}).values(), EXTRA, "an extra variable")
-    _only(document.get("read") or {}, read, "what was read")
-    _only((document.get("read") or {}).get("recipe") or {}, RECIPE, "how the table was prepared")
+    _require_known_names(document.get("read") or {}, read, "what was read")
+    _require_known_names((document.get("read") or {}).get("recipe") or {}, RECIPE, "how the table was prepared")
     _check_atoms(document.get("atoms") or {})
     near = document.get("near_optimal")
     relaxed = document.get("relaxed")
     if near is not None:
-        _only(near, LIST, "the list of near-optimal supports")
+        _require_known_names(near, LIST, "the list of near-optimal supports")
         _require_each(near["supports"], SUPPORT, "a near-optimal support")
         _require_list(near["supports"], "selected")
         _require_mapping(near["supports"], "weights")
         _mapped_or_null(near["supports"], "extra")
         _require_mapping([near], "share")
     if relaxed is not None:
-        _only(relaxed, RELAXED, "the relaxation")
+        _require_known_names(relaxed, RELAXED, "the relaxation")
         mixture = () if relaxed.get("mixture") is None else relaxed["mixture"]
         require(isinstance(mixture, list | tuple), "the mixture of the relaxation is no list")
         _require_each(mixture, MEMBER, "a selection of the relaxation")
@@ -151,17 +153,17 @@ def check_known(document: Document) -> None:
 
 
 def _check_atoms(atoms: Mapping[str, Any]) -> None:
-    _only(atoms, ATOMS, "what is selected")
+    _require_known_names(atoms, ATOMS, "what is selected")
     for name in ("names", "columns", "scale"):
         require(atoms.get(name) is None or isinstance(atoms[name], list | tuple), f"{name!r} of the atoms is no list")
     for part in atoms.get("columns") or ():
         require(isinstance(part, list | tuple), f"the columns of an atom are {part!r:.60}, no list of names")
     made = {} if atoms.get("made") is None else atoms["made"]
-    _only(made, MONOMIALS if "kind" in made else FUNCTIONS, "how columns are made")
+    _require_known_names(made, MONOMIALS if "kind" in made else FUNCTIONS, "how columns are made")
     _require_mapping([made], "features")
 
 
-def _only(stated: Mapping[str, Any], known: frozenset[str], what: str) -> None:
+def _require_known_names(stated: Mapping[str, Any], known: frozenset[str], what: str) -> None:
     require(isinstance(stated, Mapping), f"{what}: {stated!r} stands there, no names with values")
     strangers = [str(name) for name in stated if name not in known]
     require(not strangers, f"{what}: {strangers[0] if strangers else ''!r} is stated, which this checker does not know")
@@ -189,19 +191,19 @@ def _mapped_or_null(stated: Iterable[Mapping[str, Any]], *names: str) -> None:
 
 def _require_each(stated: Iterable[Mapping[str, Any]], known: frozenset[str], what: str) -> None:
     for one in stated:
-        _only(one, known, what)
+        _require_known_names(one, known, what)
 
 
-SCALING_OF_COLUMNS = _names("column_shift column_scale column_center")
-INTEGERS = _names("integer_start integer_row integer_value")
+SCALING_OF_COLUMNS = _split_names("column_shift column_scale column_center")
+INTEGERS = _split_names("integer_start integer_row integer_value")
 ARRAYS = (
-    _names("version feature children dual multiplier whole multipliers dual_q dual_start")
+    _split_names("version feature children dual multiplier whole multipliers dual_q dual_start")
     | SCALING_OF_COLUMNS
     | INTEGERS
 )
-VECTORS = _names("dual_bytes dual_level dual_width dual_top")
-LABELLINGS = _names("dual_label dual_whole labelling")
-OF_CARDS = {f"joint_{name}" for name in _names("split value children leaf dual_q dual_start") | VECTORS}
+VECTORS = _split_names("dual_bytes dual_level dual_width dual_top")
+LABELLINGS = _split_names("dual_label dual_whole labelling")
+OF_CARDS = {f"joint_{name}" for name in _split_names("split value children leaf dual_q dual_start") | VECTORS}
 """Of a card whose features and points are proven together, beside those of its result."""
 EVERY_ARRAY = ARRAYS | {"outside"} | VECTORS | LABELLINGS | OF_CARDS
 """What any certificate may hold; nothing else is read of one."""

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from mipfs.check.completions import CompletionCheck, Vectors
 from mipfs.check.dual_vectors import NUMBERS_PER_BLOCK
 from mipfs.check.integers import Combinations
-from mipfs.check.rounding import Array, Arrays, CertificateError, Integers, U, rational, require, sum_below
+from mipfs.check.rounding import Array, Arrays, CertificateError, Integers, U, read_rational, require, sum_below
 from mipfs.check.statement import Statement
 from mipfs.check.steps import LEAF, RELEASE, RESTORE, SCREEN, TreePieces, TreeSteps, numbers
 from mipfs.check.workers import ALONE, LeafWorkers
@@ -73,7 +73,7 @@ def _check_arrays(arrays: Arrays) -> None:
     require(int(arrays["version"][0]) in (1, 2), "a certificate of another version; this checks 1 and 2")
 
 
-def _whole(arrays: Arrays, feature: memoryview, p: int) -> dict[int, int]:
+def _whole_splits(arrays: Arrays, feature: memoryview, p: int) -> dict[int, int]:
     """The values of the splits on extra variables, by node."""
     at: dict[int, int] = dict(arrays["whole"].tolist()) if "whole" in arrays else {}
     pairs = "whole" not in arrays or arrays["whole"].shape == (len(at), 2)
@@ -109,7 +109,7 @@ class CoverTree:
         self.dual, self.multiplier = (numbers(arrays[name], (n,)) for name in ("dual", "multiplier"))
         n_duals, n_multipliers = len(arrays["dual_q"]), len(arrays["multipliers"])
         n_combined = len(arrays["integer_start"]) - 1 if "integer_start" in arrays else 0
-        at = _whole(arrays, feature, p)
+        at = _whole_splits(arrays, feature, p)
         self.steps = steps = TreeSteps()
         run_ends = self._run_ends(np.asarray(children), n_duals, n_multipliers)
         # Depth first, without recursion; a release undoes a fixing on the way back.
@@ -279,9 +279,9 @@ class Fixings:
         free[free] = other[free] >= level
         ids = np.concatenate([taken[free[taken]], np.setdiff1d(np.flatnonzero(free), taken)])
         count = int(np.count_nonzero(free[taken]))
-        self._take(ids, count)
+        self._fix_atoms(ids, count)
 
-    def _take(self, ids: Integers, count: int) -> None:
+    def _fix_atoms(self, ids: Integers, count: int) -> None:
         """Fix atoms until they are restored, the first `count` to 1 and the others to 0."""
         self._screened.append((ids, count, False))
         self.state[ids] = np.arange(ids.size) < count
@@ -306,7 +306,7 @@ class Fixings:
         free[left] = False
         ids = np.flatnonzero(free)
         count = int(left.size == 1 and not is_open)  # one selection is left: the other one has it in
-        self._take(np.concatenate([left[:count], ids]), count)
+        self._fix_atoms(np.concatenate([left[:count], ids]), count)
 
     def restore(self) -> None:
         """Take the last screening back."""
@@ -363,13 +363,15 @@ class Costs:
         self._rows.clear()
         self._sorted.clear()
 
-    def of(self, dual: int, multiplier: int, ends: tuple[Array, Array]) -> tuple[list[float], Array, Integers]:
+    def costs_of_dual(
+        self, dual: int, multiplier: int, ends: tuple[Array, Array]
+    ) -> tuple[list[float], Array, Integers]:
         """Constants that add up to the bound's, costs (p,), and the order of the negative ones."""
         key = dual, multiplier, ends[0].tobytes() + ends[1].tobytes()
         if key not in self._sorted:
             if len(self._sorted) * self.statement.p > NUMBERS_PER_BLOCK:
                 self._sorted.clear()
-            g, row = self._row(dual)
+            g, row = self._row_of_dual(dual)
             constants = [g]
             is_ray = dual == REFUTED
             if multiplier >= 0 or (self.statement.has_extra_costs and not is_ray):
@@ -381,7 +383,7 @@ class Costs:
             self._sorted[key] = constants, row, negative[np.argsort(row[negative], kind="stable")]
         return self._sorted[key]
 
-    def _row(self, dual: int) -> tuple[float, Array]:
+    def _row_of_dual(self, dual: int) -> tuple[float, Array]:
         if dual == REFUTED:
             return self._refuted
         if dual not in self._rows:
@@ -402,7 +404,7 @@ def check_multipliers(stored: Array, n_rows: int) -> None:
     fits = stored.ndim == 2 and (stored.shape[0] == 0 or stored.shape[1] == n_rows)
     require(fits, "the multipliers are not one for every row")
     for value in stored.ravel().tolist() if stored.dtype.kind == "S" else ():
-        rational(value, "a multiplier")
+        read_rational(value, "a multiplier")
     require(stored.dtype.kind == "S" or np.all(np.isfinite(stored)), "a multiplier is not finite")
 
 
@@ -459,10 +461,10 @@ class TreeWalk:
     def __call__(self, k: int) -> PieceFindings:
         """Go through a piece."""
         start, end = self.pieces.ends[k : k + 2].tolist()
-        self._begin(start, start)
+        self._look_ahead(start, start)
         self._go_to(start)
-        self._begin(start, end)
-        found = self._through(start, end)
+        self._look_ahead(start, end)
+        found = self._walk_piece(start, end)
         self._known, self._since = self.pieces.path(end), start
         return found
 
@@ -487,11 +489,11 @@ class TreeWalk:
             if ahead:
                 ahead -= 1
             elif steps[at][0] == SCREEN:
-                ahead = self._screen(at)
+                ahead = self._screen_chain(at)
             else:
                 fixed.step(*steps[at])
 
-    def _begin(self, start: int, end: int) -> None:
+    def _look_ahead(self, start: int, end: int) -> None:
         """Look at which dual vectors the steps to come ask for, so that many are read or evaluated at a time."""
         j, node = (part[start:end] for part in self.tree.steps.arrays)
         dual = np.asarray(self.tree.dual, dtype=np.int64)
@@ -503,7 +505,7 @@ class TreeWalk:
         self._costs.begin(dual[node[j == LEAF]])
         self._vectors = self._completions.vectors(dual[node[screens]])
 
-    def _screen(self, at: int) -> int:
+    def _screen_chain(self, at: int) -> int:
         """Screen by all vectors of a chain together where they are about completions; how many more than one."""
         fixed, tree = self._fixed, self.tree
         if self._completions is not None and fixed.n_inside == fixed.M - 1 and not fixed.is_empty:
@@ -516,20 +518,20 @@ class TreeWalk:
                     vectors = self._completions.vectors(np.asarray(tree.dual)[nodes])
                 fixed.screen_completions(self._completions, vectors, first, first + size, self.level)
                 return size - 1
-        terms, reduced, order = self._terms(tree.steps[at][1])
+        terms, reduced, order = self._bound_terms(tree.steps[at][1])
         fixed.screen(terms, reduced, order, self.level)
         return 0
 
-    def _terms(self, node: int) -> tuple[list[float], Array, Integers]:
+    def _bound_terms(self, node: int) -> tuple[list[float], Array, Integers]:
         """The terms of a node's bound, the costs of the atoms and the order of the negative ones."""
         fixed = self._fixed
         if fixed.is_empty:
             return [math.inf], _NONE.astype(float), _NONE
         tree = self.tree
-        constants, reduced, order = self._costs.of(tree.dual[node], tree.multiplier[node], fixed.ends)
+        constants, reduced, order = self._costs.costs_of_dual(tree.dual[node], tree.multiplier[node], fixed.ends)
         return [*constants, *fixed.terms(reduced, order).tolist()], reduced, order
 
-    def _through(self, start: int, end: int) -> PieceFindings:
+    def _walk_piece(self, start: int, end: int) -> PieceFindings:
         """Take the steps of a piece."""
         least = best = math.inf
         where, n_leaves, ahead = -1, 0, 0
@@ -542,26 +544,26 @@ class TreeWalk:
             if j == RESTORE:
                 fixed.restore()
             elif j == SCREEN:
-                ahead = self._screen(at)
+                ahead = self._screen_chain(at)
                 least = min(least, self.level)
             elif j != LEAF:
                 fixed.step(j, value)
             else:
                 n_leaves += 1
-                bound = self._leaf(value)
+                bound = self._leaf_bound(value)
                 if bound < least:
                     least = best = bound
                     where = value
         return PieceFindings(least, best, where, n_leaves, self.duals.take_seen())
 
-    def _leaf(self, node: int) -> float:
+    def _leaf_bound(self, node: int) -> float:
         """The bound of a leaf; inf where it holds no selection."""
         fixed, tree = self._fixed, self.tree
         if tree.dual[node] == WITHOUT:
             shown = fixed.is_empty or self._combinations.show_empty(tree.multiplier[node], fixed)
             require(shown, f"nothing shows that no whole numbers fit leaf {node}, as it says")
             return math.inf
-        bound = sum_below(self._terms(node)[0])
+        bound = sum_below(self._bound_terms(node)[0])
         if bound == math.inf:
             return bound
         # A refuted leaf has the costs of its rows alone: where these are above 0 they are a Farkas ray.

@@ -103,13 +103,13 @@ def on_scale(document: Document, arrays: Arrays, data: Instance) -> tuple[Instan
         return (scaled.data if raw is data else raw), scaled
     scaled = on_stated(document, arrays, raw)
     require(scaled.lengths is None, f"functions of features on another scale are not known: {REMEDY}")
-    found = _view(made, scaled.data)
+    found = _made_data(made, scaled.data)
     require(document["data_sha256"] == found.sha256, OTHER_DATA)
     require(document["scaling"]["kind"] == "none", "the columns that are made are not scaled, and 'scaling' is stated")
     return scaled.data, ScaledData(found)
 
 
-def _view(made: Mapping[str, Any], raw: Instance) -> Instance:
+def _made_data(made: Mapping[str, Any], raw: Instance) -> Instance:
     """What is made of the raw data."""
     columns = RecomputedColumns(raw, map_of(made["name"], raw, made["options"]))
     K = columns.shape[1]

@@ -96,7 +96,7 @@ class StatedMeasure:
         if self.name in ("error", "f1", "fbeta"):
             return self._worst_table(missed, lifted) + more
         a = np.arange(max(0, self.k - self.N), min(self.P, self.k) + 1)
-        deltas = self._other(a, self.k - a)
+        deltas = self._losses_of_others(a, self.k - a)
         return float((deltas + np.where(deltas == 0.0, 0.0, more) + lifted[self.k - a] - missed[self.P - a]).max())
 
     def _worst_pairs(self, top: Array, others: Array, off: float) -> tuple[float, float]:
@@ -121,7 +121,7 @@ class StatedMeasure:
             errors.append(float(doubts[-1]) if np.any(sums + doubts > 0.0) else 0.0)
         return math.fsum(gains), 1.01 * math.fsum(errors)
 
-    def _other(self, a: Any, b: Any) -> Array:
+    def _losses_of_others(self, a: Any, b: Any) -> Array:
         """Δ of all labellings but that of the samples themselves."""
         a, b = np.broadcast_arrays(a, b)
         return np.where((a == self.P) & (b == 0), -math.inf, self.delta(a, b))
@@ -129,11 +129,13 @@ class StatedMeasure:
     def _worst_table(self, missed: Array, lifted: Array) -> float:
         """The maximum over all (a, b). Δ rises with b, so its end and the largest sum bound a stretch of b at once."""
         best = [-math.inf]
-        for base, a, b in self._stretches(missed, lifted, best):
-            best[0] = max(best[0], float((self._other(a, b) + lifted[b]).max()) - base)
+        for base, a, b in self._candidate_stretches(missed, lifted, best):
+            best[0] = max(best[0], float((self._losses_of_others(a, b) + lifted[b]).max()) - base)
         return best[0]
 
-    def _stretches(self, missed: Array, lifted: Array, least: Sequence[float]) -> Iterator[tuple[float, int, Integers]]:
+    def _candidate_stretches(
+        self, missed: Array, lifted: Array, least: Sequence[float]
+    ) -> Iterator[tuple[float, int, Integers]]:
         """Of every a, the best first, the stretches of b that may exceed least[0], which may rise meanwhile."""
         starts = np.arange(0, self.N + 1, max(LEAST_STRETCH, (self.N + 1) // MOST_STRETCHES))
         ends = np.append(starts[1:], self.N + 1)
@@ -152,11 +154,11 @@ class StatedMeasure:
         """The (a, b), but those of the samples themselves, whose values are the maximum if all are off by `off`."""
         if self.name in ("error", "f1", "fbeta"):
             level = max(0.0, self._worst_table(missed, lifted)) - 2.0 * off
-            for base, a, stretch in self._stretches(missed, lifted, [level - off]):
-                values = self._other(a, stretch) + lifted[stretch] - base
+            for base, a, stretch in self._candidate_stretches(missed, lifted, [level - off]):
+                values = self._losses_of_others(a, stretch) + lifted[stretch] - base
                 yield from ((a, b) for b in stretch[values >= level].tolist())
             return
         firsts = np.arange(max(0, self.k - self.N), min(self.P, self.k) + 1)
-        values = self._other(firsts, self.k - firsts) + lifted[self.k - firsts] - missed[self.P - firsts]
+        values = self._losses_of_others(firsts, self.k - firsts) + lifted[self.k - firsts] - missed[self.P - firsts]
         level = max(0.0, float(values.max())) - 2.0 * off
         yield from ((a, self.k - a) for a in firsts[values >= level].tolist())

@@ -80,24 +80,27 @@ class StatedMonomials:
             type(made["count"]) is int and made["count"] == self.count,
             f"there are {self.count} monomials, not {made['count']!r}",
         )
-        self.held = [self._key(part) for part in made["parts"]]
+        self.held = [self._monomial_key(part) for part in made["parts"]]
         self.places = {key: g for g, key in enumerate(self.held)}
         require(len(self.places) == len(self.held) > 0, "a monomial is held twice, or none is")
         self.names = list(atoms["names"])
-        require(self.names == [self._name(key) for key in self.held], "the monomials are not called by their features")
+        require(
+            self.names == [self._monomial_name(key) for key in self.held],
+            "the monomials are not called by their features",
+        )
         self._check_rows(document)
         self._check_columns(document)
         self.data = self._over_held()
         self.document = self._about_held(document)
 
-    def _key(self, part: Sequence[str]) -> Key:
+    def _monomial_key(self, part: Sequence[str]) -> Key:
         for name in part:
             require(name in self.base.index, f"the data has no {name!r} to make products of")
         fits = len(part) == self.degree or (self.r > 0 and len(part) < self.degree)
         require(fits, f"{list(part)} is no monomial of this kernel")
         return tuple(sorted(self.base.index[name] for name in part))
 
-    def _name(self, key: Key) -> str:
+    def _monomial_name(self, key: Key) -> str:
         words = (self.base.feature_names[j] + HIGHER.get(m, "") for j, m in Counter(key).items())
         return " × ".join(words) or "1"
 
@@ -144,7 +147,7 @@ class StatedMonomials:
         for key, name in zip(self.held, self.names, strict=True) if self.heredity else ():
             if len(key) < 2:
                 continue
-            singles = [self._name((j,)) for j in sorted({*key}) if (j,) in self.places]
+            singles = [self._monomial_name((j,)) for j in sorted({*key}) if (j,) in self.places]
             whole = len(singles) == len({*key})
             sets = [singles] if self.heredity == "weak" else [[one] for one in singles] if whole else [[]]
             wanted.update(tuple(sorted([(name, 1.0), *((one, -1.0) for one in single)])) for single in sets)
@@ -202,11 +205,11 @@ class StatedMonomials:
             others = np.sort(np.concatenate([row[: self.M - 1], np.full(self.M - 1, each)]))[: self.M - 1]
             return sum_below([g, each, *np.minimum(others, 0.0).tolist()])
 
-        allowed = _largest(value, level)
+        allowed = _largest_radius(value, level)
         return value(max(allowed, LargestOutside(self, v[0], float(total[0]), allowed).largest()))
 
 
-def _largest(value: Any, level: float) -> float:
+def _largest_radius(value: Any, level: float) -> float:
     """A ρ ≥ 0 with value(ρ) ≥ level that is nearly the largest; 0 where there is none."""
     if not math.isfinite(level) or value(0.0) < level:
         return 0.0
@@ -244,45 +247,45 @@ class LargestOutside:
         found = 0.0
         if not self.v.any():
             return found
-        for prefix, v in self._prefixes():
-            for keys, sizes in self._above(prefix, v):
+        for prefix, v in self._weighted_prefixes():
+            for keys, sizes in self._candidates_above(prefix, v):
                 outside = [tuple(sorted((*prefix, *key))) not in of.places for key in keys]
                 found = max(found, float(sizes[outside].max(initial=0.0)))
         return found
 
-    def _prefixes(self) -> Iterator[tuple[Key, Array]]:
+    def _weighted_prefixes(self) -> Iterator[tuple[Key, Array]]:
         """The first feature of monomials of degree 3, with v∘x: of degree 2 none is taken off."""
         yield (), self.v
         for i in range(self.of.base.n_features if self.of.degree == 3 else 0):
             x = self.X[:, [i]]
             yield (i,), self.v * np.asarray(x.toarray() if sparse.issparse(x) else x).ravel()
 
-    def _above(self, prefix: Key, v: Array) -> Iterator[tuple[list[Key], Array]]:
+    def _candidates_above(self, prefix: Key, v: Array) -> Iterator[tuple[list[Key], Array]]:
         """Keys and |ω|, rounded up, of what may exceed ρ, of the prefix and one or two features (or none)."""
         of = self.of
         weight = np.abs(v)
-        q = np.sqrt(self._pull(weight, squares=True)) * (1.0 + self.gamma) + UNDERFLOW_ALLOWANCE
+        q = np.sqrt(self._column_products(weight, squares=True)) * (1.0 + self.gamma) + UNDERFLOW_ALLOWANCE
         mass = math.sqrt(float(weight.sum())) * (1.0 + self.gamma) + UNDERFLOW_ALLOWANCE
         require(max(float(q.max(initial=0.0)), mass) < 1e150, "the monomials are beyond floating point")
         if not prefix and of.r > 0:
             most = (abs(self.total) + self.gamma * mass * mass) * of.factor([]) + UNDERFLOW_ALLOWANCE
             yield ([()], np.array([most])) if most > self.rho else ([], np.empty(0))
-            sizes = (np.abs(self._pull(v)) + self.gamma * q * mass) * of.factor([1]) * (
+            sizes = (np.abs(self._column_products(v)) + self.gamma * q * mass) * of.factor([1]) * (
                 1.0 + self.gamma
             ) + UNDERFLOW_ALLOWANCE
             high = np.flatnonzero(sizes > self.rho)
             yield [(int(j),) for j in high], sizes[high]
         if prefix or of.degree == 2 or of.r > 0:
-            yield from self._pairs(prefix, v, q)
+            yield from self._pairs_above(prefix, v, q)
 
-    def _factors(self, prefix: Key) -> float:
+    def _largest_factor(self, prefix: Key) -> float:
         """The largest factor of the prefix and two features."""
         repeats = ([1, 1, 1], [2, 1], [3]) if prefix else ([1, 1], [2])
         return max(self.of.factor(one) for one in repeats)
 
-    def _pairs(self, prefix: Key, v: Array, q: Array) -> Iterator[tuple[list[Key], Array]]:
+    def _pairs_above(self, prefix: Key, v: Array, q: Array) -> Iterator[tuple[list[Key], Array]]:
         """Of the prefix and two features, which may be equal."""
-        factor = self._factors(prefix) * (1.0 + self.gamma)
+        factor = self._largest_factor(prefix) * (1.0 + self.gamma)
         order = np.argsort(-q, kind="stable")
         order = order[factor * q[order] * q.max(initial=0.0) > self.rho]
         for start in range(0, order.size, FEATURES_PER_PRODUCT):
@@ -302,7 +305,7 @@ class LargestOutside:
                     if size > self.rho:
                         yield [key], np.array([size])
 
-    def _pull(self, v: Array, squares: bool = False) -> Array:
+    def _column_products(self, v: Array, squares: bool = False) -> Array:
         """X'v, or (X∘X)'v."""
         if self.squared is not None:
             return np.asarray((self.squared if squares else self.X).T @ v, dtype=float)

@@ -144,7 +144,7 @@ class NearOptimal:
         share = {name: count / len(self.supports) for name, count in times.items()}
         require(same(stated, share), "the shares of the features are not those of the near-optimal supports")
 
-    def _proven(self, g: list[float], cost: Array) -> list[float]:
+    def _bounds_of_supports(self, g: list[float], cost: Array) -> list[float]:
         """What a block of dual vectors proves of every support."""
         found = list[float]()
         for ids in self.supports:
@@ -156,7 +156,9 @@ class NearOptimal:
 
     def bound_below(self, duals: Duals, workers: LeafWorkers = ALONE) -> tuple[str, ...]:
         """Compare the objectives with what the dual vectors prove of these supports; what was found, in words."""
-        blocks = workers.each(lambda k: self._proven(*duals.block_of(k)), duals.n_blocks, duals.bytes_at_once)
+        blocks = workers.each(
+            lambda k: self._bounds_of_supports(*duals.block_of(k)), duals.n_blocks, duals.bytes_at_once
+        )
         least = [-math.inf] * len(self.supports)
         for found in blocks:
             least = [max(pair) for pair in zip(least, found, strict=True)]

@@ -107,7 +107,7 @@ def _check_path(
     folds = Folds(document, archive, data)
     asked = range(path.count) if name is None else [path.position(name)]
     proofs = _Proofs(path, archive, data, asked, given, workers)
-    parts = [_part(path, folds, proofs, k) for k in asked]
+    parts = [_check_part(path, folds, proofs, k) for k in asked]
     reports = [one.report for one in parts if one.report is not None]
     if name is None:
         _check_sets(path, data)
@@ -150,10 +150,10 @@ class _Proofs:
     def of(self, k: int) -> Report | None:
         """What is proven of a point; None of one that claims nothing."""
         if k not in self.reports:
-            self.reports[k] = self._report(k)
+            self.reports[k] = self._report_of_point(k)
         return self.reports[k]
 
-    def _report(self, k: int) -> Report | None:
+    def _report_of_point(self, k: int) -> Report | None:
         result = self.path.points[k]["result"]
         if result.get("certificate") is None:
             nothing = result["objective"] is None and result["bound"] is None and not result.get("relaxed")
@@ -180,7 +180,7 @@ class _Proofs:
         return any(not_above(bound, self.bound(one)) for one in enough)
 
 
-def _part(path: StatedPath, folds: Folds, proofs: _Proofs, k: int) -> PartReport:
+def _check_part(path: StatedPath, folds: Folds, proofs: _Proofs, k: int) -> PartReport:
     """What is found of a point: its proof, its bound, and its errors."""
     point = path.points[k]
     report = proofs.of(k)
@@ -233,7 +233,7 @@ class StatedPath:
         require(is_frontier or dict(row) == {"name": "M", "side": "ub"}, "along M the row is that of M")
         return dict(row)
 
-    def _falls(self, axis: str) -> bool:
+    def _is_optimum_falling(self, axis: str) -> bool:
         """Whether the optimum falls where the value on an axis grows."""
         return axis == "M" or (axis == "end" and self.row is not None and self.row["side"] != "lb")
 
@@ -274,7 +274,7 @@ class StatedPath:
         """Where a point stands that is named by its place, or by what chose it."""
         if name in CHOSEN:
             by_rule = name == "least-error" and self.document.get("rule", RULES[0]) == name
-            place = self._place("chosen" if by_rule else CHOSEN[name])
+            place = self._named_place("chosen" if by_rule else CHOSEN[name])
             require(place is not None, f"folds chose no point {name!r}")
             return self.places.index(place or ())
         said = dict(part.partition("=")[::2] for part in name.split(","))
@@ -292,7 +292,7 @@ class StatedPath:
             if i != k
             and _is_wider(self.points[i]["result"], self.points[k]["result"])
             and all(
-                other >= one if self._falls(axis) else other <= one
+                other >= one if self._is_optimum_falling(axis) else other <= one
                 for axis, one, other in zip(self.axes, here, place, strict=True)
             )
         ]
@@ -352,8 +352,8 @@ class StatedPath:
         for axis in self.axes:
             stated = point[axis] if axis in ("rows", "end") else result["params"].get(axis)
             require(same(stated, point[axis]), f"{name}: its result has {axis} = {stated!r}")
-        bound = self._number(point, "bound", name, -math.inf)
-        objective = self._number(point, "objective", name, math.inf)
+        bound = self._checked_number(point, "bound", name, -math.inf)
+        objective = self._checked_number(point, "objective", name, math.inf)
         most = max([self.claimed(k), *map(self.claimed, self.below(k))])
         lies = f"{name}: the bound {bound!r} is more than any point states whose optimum is not larger"
         require(not_above(bound, most), lies)
@@ -361,7 +361,7 @@ class StatedPath:
         self._check_gap(k, gap_between(objective, bound))
         self._check_errors(k)
 
-    def _number(self, point: Mapping[str, Any], field: str, name: str, absent: float) -> float:
+    def _checked_number(self, point: Mapping[str, Any], field: str, name: str, absent: float) -> float:
         value = point[field]
         require(value is None or is_number(value), f"{name}: {field!r} is {value!r}")
         return absent if value is None else float(value)
@@ -379,7 +379,7 @@ class StatedPath:
         if not math.isfinite(gap):
             require(point["gap"] is None, f"{name}: 'gap' is {point['gap']!r}, and there is none")
             return
-        stated = self._number(point, "gap", name, math.nan)
+        stated = self._checked_number(point, "gap", name, math.nan)
         apart = STATED_GAP_AGREEMENT * gap + NEAR * (1.0 + gap)
         require(abs(stated - gap) <= apart, f"{name}: 'gap' is {point['gap']!r}, and objective and bound give {gap!r}")
 
@@ -395,7 +395,7 @@ class StatedPath:
         require(listed, f"{name}: the classifiers of the folds are not one for each error")
         for one in of_folds or ():
             require_fields(one, ("weights", "intercept"), (), f"{name}: a classifier of a fold")
-        for field, value in _summary(errors).items():
+        for field, value in _error_summary(errors).items():
             stated = point[field]
             right = stated is None if value is None else is_number(stated) and abs(stated - value) <= NEAR
             require(right, f"{name}: {field!r} is {stated!r}, and its errors give {value!r}")
@@ -433,7 +433,7 @@ class StatedPath:
     def _check_agreement(self) -> None:
         """All points are about one problem."""
         for k, point in enumerate(self.points):
-            first, own = _problem(self.points[0]["result"]), _problem(point["result"])
+            first, own = _problem_of_result(self.points[0]["result"]), _problem_of_result(point["result"])
             odd = [name for name in first if not same(first[name], own[name])]
             require(not odd, f"{self.name(k)}: {odd[0] if odd else ''} is not that of {self.name(0)}")
 
@@ -445,12 +445,12 @@ class StatedPath:
         if self.axes != ("rows",):
             for k, own in enumerate(rows):
                 require(same(own, rows[0]), f"{self.name(k)}: its rows are not those of {self.name(0)}")
-                extra = [_bare(point["result"].get("extra")) for point in (self.points[0], self.points[k])]
+                extra = [_without_values(point["result"].get("extra")) for point in (self.points[0], self.points[k])]
                 require(same(*extra), f"{self.name(k)}: its extra variables are not those of {self.name(0)}")
             return
         order = sorted(range(self.count), key=lambda k: self.places[k])
         require([self.places[k][0] for k in order] == [*range(self.count)], "a step of the rows is missing")
-        costs = [_bare(point["result"].get("extra")) for point in self.points]
+        costs = [_without_values(point["result"].get("extra")) for point in self.points]
         if any(one.get("cost") for variables in costs for one in variables.values()):
             alike = all(same(one, costs[0]) for one in costs)
             require(alike, "variables that cost something are not those of every step: no step bounds another one then")
@@ -511,17 +511,17 @@ class StatedPath:
             listed = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
             require(listed and len({*names}) == len(names), f"between: 'selected' is {names!r:.80}")
             require(isinstance(one["weights"], Mapping), f"between: 'weights' is {one['weights']!r:.80}")
-            U, L, C = (self._number(one, field, "between", math.nan) for field in ("objective", "bound", "C"))
+            U, L, C = (self._checked_number(one, field, "between", math.nan) for field in ("objective", "bound", "C"))
             require(math.isfinite(U) and math.isfinite(L) and L <= U, f"between, C={C:g}: objective or bound is none")
             low, high = self.around(one)
-            (a, left), (b, right) = (self._end(k) for k in (low, high))
+            (a, left), (b, right) = (self._chord_end(k) for k in (low, high))
             most = left if a == b else left + (right - left) * (Fraction(C) - a) / (b - a)
             require(Fraction(L) <= most, f"between, C={C:g}: the bound {L!r} lies above the chord, {float(most)!r}")
             gap = gap_between(U, L)
             wrong = f"between, C={C:g}: 'gap' is {one['gap']!r}, and objective and bound give {gap!r}"
             require(one["gap"] is None if math.isinf(gap) else same_gap(one["gap"], gap), wrong)
 
-    def _end(self, k: int) -> tuple[Fraction, Fraction]:
+    def _chord_end(self, k: int) -> tuple[Fraction, Fraction]:
         """C and bound of a point, an end of a chord."""
         bound = self.points[k]["bound"]
         require(bound is not None, f"{self.name(k)}: a chord begins at a point without a bound")
@@ -543,34 +543,34 @@ class StatedPath:
         """What is chosen follows from the errors."""
         said = self.document
         rule = said.get("rule", RULES[0])
-        least, simplest = (None, None) if said["interrupted"] else self._choice()
+        least, simplest = (None, None) if said["interrupted"] else self._recomputed_choice()
         chosen = simplest if rule == "one-se" else least
         right = {"chosen": chosen, "one_se": simplest, "least_error": least}
         for field, place in right.items():
             if field != "chosen" and field not in said and not (rule == "one-se" and place is not None):
                 continue  # an older path, or one that did not ask for it
-            stated = self._place(field)
+            stated = self._named_place(field)
             shown = None if place is None else dict(zip(self.axes, place, strict=True))
             require(stated == place, f"{field!r} is {said.get(field)!r}, and the errors choose {shown}")
 
-    def _choice(self) -> tuple[tuple[Any, ...] | None, tuple[Any, ...] | None]:
+    def _recomputed_choice(self) -> tuple[tuple[Any, ...] | None, tuple[Any, ...] | None]:
         """The places of the least error, and of the simplest point that is hardly worse."""
-        order = sorted(range(self.count), key=lambda k: self._simplicity(self.places[k]))
+        order = sorted(range(self.count), key=lambda k: self._simplicity_key(self.places[k]))
         compared = [k for k in order if self.points[k]["errors"] and self.points[k]["result"]["objective"] is not None]
         if not compared:
             return None, None
-        errors = {k: _summary(self.points[k]["errors"]) for k in compared}
+        errors = {k: _error_summary(self.points[k]["errors"]) for k in compared}
         rounded = {k: round(errors[k]["error"] or 0.0, DECIMALS) for k in compared}
         best = min(compared, key=lambda k: rounded[k])
         most = round((errors[best]["error"] or 0.0) + (errors[best]["standard_error"] or 0.0), DECIMALS)
         simplest = next((k for k in compared if rounded[k] <= most), best)
         return self.places[best], None if self.axes == ("rows",) else self.places[simplest]
 
-    def _simplicity(self, place: tuple[Any, ...]) -> tuple[float, ...]:
+    def _simplicity_key(self, place: tuple[Any, ...]) -> tuple[float, ...]:
         """What sorts places from simple to complex: smaller C, then smaller M, larger lambda, fewer rows."""
         return tuple(-value if axis == "lambda" else value for axis, value in zip(self.axes, place, strict=True))
 
-    def _place(self, field: str) -> tuple[Any, ...] | None:
+    def _named_place(self, field: str) -> tuple[Any, ...] | None:
         """The place that a field names."""
         value = self.document.get(field)
         if value is None:
@@ -587,7 +587,7 @@ class StatedPath:
     def said(self) -> list[tuple[str, str]]:
         """What is chosen, in words."""
         rule = "the simplest within one standard error" if self.document.get("rule") == "one-se" else "the least error"
-        place = self._place("chosen")
+        place = self._named_place("chosen")
         if place is None:
             return []
         said = f"{rule} of {self.document['folds']} folds"
@@ -627,17 +627,21 @@ def _is_wider(other: Document, one: Document) -> bool:
     wide, rows = (result["params"].get("weight_rows") or () for result in (other, one))
     if len(wide) != len(rows):
         return False
-    return all(_end(a, side) >= _end(b, side) for a, b in zip(wide, rows, strict=True) for side in ("lower", "upper"))
+    return all(
+        _forgiven_end(a, side) >= _forgiven_end(b, side)
+        for a, b in zip(wide, rows, strict=True)
+        for side in ("lower", "upper")
+    )
 
 
-def _end(row: Mapping[str, Any], side: str) -> Fraction | float:
+def _forgiven_end(row: Mapping[str, Any], side: str) -> Fraction | float:
     """How far a row over the weights reaches on a side, with its allowance."""
     if row[side] is None:
         return math.inf
     return abs(Fraction(row[side])) + Fraction(row["allowance"])
 
 
-def _summary(errors: Sequence[float]) -> dict[str, float | None]:
+def _error_summary(errors: Sequence[float]) -> dict[str, float | None]:
     """Mean, deviation and standard error of errors."""
     if not errors:
         return dict.fromkeys(("error", "deviation", "standard_error"))
@@ -648,7 +652,7 @@ def _summary(errors: Sequence[float]) -> dict[str, float | None]:
     return {"error": mean, "deviation": deviation, "standard_error": deviation / math.sqrt(k)}
 
 
-def _problem(result: Document) -> dict[str, Any]:
+def _problem_of_result(result: Document) -> dict[str, Any]:
     """What of a result is that of the problem, at every point of a path."""
     read = result.get("read")
     atoms = result.get("atoms")
@@ -669,6 +673,6 @@ def _problem(result: Document) -> dict[str, Any]:
     }
 
 
-def _bare(extra: Mapping[str, Any] | None) -> dict[str, Any]:
+def _without_values(extra: Mapping[str, Any] | None) -> dict[str, Any]:
     """Extra variables without their values."""
     return {name: {k: v for k, v in one.items() if k != "value"} for name, one in (extra or {}).items()}

@@ -49,7 +49,7 @@ def class_weights(weights: Iterable[tuple[Any, float]]) -> str:
     return "C times " + ", ".join(f"{number(weight)} for {label}" for label, weight in weights)
 
 
-def functions(made: Mapping[str, Any]) -> str:
+def describe_functions(made: Mapping[str, Any]) -> str:
     """Which functions of single features are selected, of the entry `made` of the atoms."""
     given = ", ".join(f"{name} = {value!r}" for name, value in made["options"].items())
     return f"an atom is a function of one feature: {made['name']}, {given}"
@@ -128,6 +128,6 @@ def list_names(names: Iterable[str], most: int = MOST_NAMED) -> str:
     return ", ".join(shown) if len(shown) <= most else f"{', '.join(shown[:most])} and {len(shown) - most} more"
 
 
-def sentence(line: str) -> str:
+def as_sentence(line: str) -> str:
     """A line as a sentence."""
     return f"{line[0].upper()}{line[1:]}."

@@ -105,7 +105,7 @@ def _of_feature(
     scale, shift = float(data.scale[j]), float(data.shift[j])
     bins = document["bins"] if version > 1 else 2 if given[0]["kind"] == "threshold" else 0
     if ends.size > 2 and bins >= 2:
-        return _thresholds(name, given, document, short, scale, None if version == 1 else cuts(short, ends, bins))
+        return _check_thresholds(name, given, document, short, scale, None if version == 1 else cuts(short, ends, bins))
     (one,) = given if len(given) == 1 else (None,)
     require(one is not None, f"the card has {len(given)} lines for {name!r}, which has one column")
     assert one is not None
@@ -115,14 +115,18 @@ def _of_feature(
         kind, origin, unit, held = "scaled", shift, scale, values
     else:
         unit = float(f"{scale:.{UNIT_DIGITS}g}")
-        kind, origin, held = "scaled", round(shift, UNIT_DIGITS - 1 - int(exponents(np.array([unit]))[0])), values
-    _same(name, one, {"kind": kind, "origin": origin, "unit": unit, "threshold": None})
+        kind, origin, held = (
+            "scaled",
+            round(shift, UNIT_DIGITS - 1 - int(decimal_exponents(np.array([unit]))[0])),
+            values,
+        )
+    _require_same_fields(name, one, {"kind": kind, "origin": origin, "unit": unit, "threshold": None})
     size = 1.0 if version == 1 and kind == "scaled" else scale / unit
-    points = _points(name, one, document)
+    points = _checked_points(name, one, document)
     return [CardLine(name, kind, origin, unit, None, points, size, (shift - origin) / unit, held)]
 
 
-def _thresholds(
+def _check_thresholds(
     name: str, given: list[dict[str, Any]], document: Document, short: Array, scale: float, due: list[float] | None
 ) -> list[CardLine]:
     """The lines of a feature that was cut; of the first version, which has no `bins`, none are due."""
@@ -132,10 +136,10 @@ def _thresholds(
     require(due is None or stated == due, f"the thresholds of {name!r} are {stated}, but {due} of these data")
     found = []
     for one, at in zip(given, stated, strict=True):
-        _same(name, one, {"kind": "threshold", "origin": 0.0, "unit": 1.0})
+        _require_same_fields(name, one, {"kind": "threshold", "origin": 0.0, "unit": 1.0})
         share = float((short >= at).mean())
         size = math.sqrt(share * (1.0 - share)) if scale != 1.0 else 1.0
-        found.append(CardLine(name, "threshold", 0.0, 1.0, at, _points(name, one, document), size, 0.0, short))
+        found.append(CardLine(name, "threshold", 0.0, 1.0, at, _checked_points(name, one, document), size, 0.0, short))
     return found
 
 
@@ -157,7 +161,7 @@ def due_lines(name: str, bins: int, data: Instance) -> list[tuple[CardLine, Frac
         kind, origin, unit, held = "two values", float(ends[0]), float(ends[1] - ends[0]), short
     else:
         unit = float(f"{scale:.{UNIT_DIGITS}g}")
-        origin = round(shift, UNIT_DIGITS - 1 - int(exponents(np.array([unit]))[0]))
+        origin = round(shift, UNIT_DIGITS - 1 - int(decimal_exponents(np.array([unit]))[0]))
         kind, held = "scaled", values
     moved = (shift - origin) / unit
     return [
@@ -182,11 +186,11 @@ def cuts(short: Array, ends: Array, bins: int) -> list[float]:
     for k in range(1, bins):
         value = rising[math.ceil((rising.size - 1) * (k / bins))]
         place = max(1, int(np.searchsorted(ends, value)))
-        found.add(_between(float(ends[place - 1]), float(ends[place])))
+        found.add(_short_number_between(float(ends[place - 1]), float(ends[place])))
     return sorted(found)
 
 
-def _between(low: float, high: float) -> float:
+def _short_number_between(low: float, high: float) -> float:
     """The middle to the fewest digits with which it lies in (low, high]; between whole numbers a whole one."""
     middle = 0.5 * low + 0.5 * high
     if low.is_integer() and high.is_integer():
@@ -195,13 +199,13 @@ def _between(low: float, high: float) -> float:
     return next((one for one in tried if low < one <= high), high)
 
 
-def _same(name: str, one: dict[str, Any], right: dict[str, Any]) -> None:
+def _require_same_fields(name: str, one: dict[str, Any], right: dict[str, Any]) -> None:
     for field, value in right.items():
         stated = one[field] if value is None or isinstance(value, str) else number(one[field], f"{field} of {name!r}")
         require(stated == value, f"{field} of {name!r} is {stated!r}, but {value!r} of these data")
 
 
-def _points(name: str, one: dict[str, Any], document: Document) -> int:
+def _checked_points(name: str, one: dict[str, Any], document: Document) -> int:
     points: Any = one["points"]
     most = document["most_points"]
     require(
@@ -231,7 +235,7 @@ def users_values(data: Instance, j: int) -> Array:
 def _unscale(scaled: float, shift: float, scale: float) -> float:
     near = scaled * scale + shift
     size = max(abs(near), abs(shift))
-    first = -int(exponents(np.array([size]))[0])
+    first = -int(decimal_exponents(np.array([size]))[0])
     for decimals in range(first, first + MOST_DECIMALS):
         tried = round(near, decimals)
         if (tried - shift) / scale == scaled:
@@ -240,7 +244,7 @@ def _unscale(scaled: float, shift: float, scale: float) -> float:
     return next((one for one in (near, *beside) if (one - shift) / scale == scaled), near)
 
 
-def exponents(sizes: Array) -> Any:
+def decimal_exponents(sizes: Array) -> Any:
     """⌊log10 size⌋ of sizes (n,), 0 of 0; a logarithm that was rounded to a whole number is looked at again."""
     held = np.where(sizes == 0.0, 1.0, sizes)
     e = np.floor(np.log10(held)).astype(int)
@@ -250,7 +254,7 @@ def exponents(sizes: Array) -> Any:
 
 def to_digits(values: Array, sizes: Array, digits: int) -> Array:
     """Values (n,) to the decimals that `digits` significant digits of `sizes` (n,) have."""
-    places = digits - 1 - exponents(sizes)
+    places = digits - 1 - decimal_exponents(sizes)
     power = 10.0 ** np.minimum(np.abs(places), LARGEST_POWER)
     found = np.where(places >= 0, np.rint(values * power) / power, np.rint(values / power) * power)
     return np.asarray(found, dtype=float)

@@ -88,11 +88,13 @@ def _check_words(stated: Any, document: Document, data: Instance) -> None:
         require(column in data.words, f"{column!r} is no column of words of the data")
         same = isinstance(seen, list | tuple) and [*seen] == [*data.words[column]]
         require(
-            same, f"the words of the column {column!r} are not those of the data: {_first(seen, data.words[column])}"
+            same,
+            f"the words of the column {column!r} are not those of the data: "
+            f"{_first_difference(seen, data.words[column])}",
         )
 
 
-def _first(seen: Any, own: Sequence[str]) -> str:
+def _first_difference(seen: Any, own: Sequence[str]) -> str:
     """The first place at which words are others than those of the data."""
     stated = [*seen] if isinstance(seen, list | tuple) else []
     k = next((k for k, word in enumerate(own) if k >= len(stated) or stated[k] != word), len(own))
@@ -108,8 +110,8 @@ def _check_left_out(said: Mapping[str, Any], used: Sequence[str], data: Instance
     stated = said.get("left_out")
     if stated is None and rules == FIRST_RULES:  # of a column store nothing was stated: what the rules say holds
         return
-    gone = _names(stated, "left_out")
-    kept = _names(said.get("kept", []), "kept")
+    gone = _checked_names(stated, "left_out")
+    kept = _checked_names(said.get("kept", []), "kept")
     if not table.is_raw:  # what was left out of the table that a store was made of stands in the store alone
         require({*gone} == {*table.left_out}, f"the store was made without {[*table.left_out]}, and not without {gone}")
     elif rules == FIRST_RULES:
@@ -127,7 +129,7 @@ def _check_left_out(said: Mapping[str, Any], used: Sequence[str], data: Instance
     require(same, f"columns of words that are no features are {[*table.left_out]} in the data, and not {gone}")
 
 
-def _names(stated: Any, what: str) -> list[str]:
+def _checked_names(stated: Any, what: str) -> list[str]:
     """A list of names."""
     fits = isinstance(stated, list | tuple) and all(isinstance(name, str) for name in stated)
     require(fits, f"{what} is {stated!r}, no list of names")
@@ -141,7 +143,10 @@ def reading_in_words(document: Document, data: Instance) -> list[str]:
     table = data.reading
     if table is not None:
         used = () if data.prepared is None else data.prepared.recipe.use or ()
-        why = {name: _why(name, table, data.n_samples) for name in {**table.apart, **dict.fromkeys(table.left_out)}}
+        why = {
+            name: _reason_against_column(name, table, data.n_samples)
+            for name in {**table.apart, **dict.fromkeys(table.left_out)}
+        }
         spared = [name for name in table.apart if name not in table.left_out]
         for names, about in (
             (table.left_out, "columns left out by the rules, as their words tell rows apart"),
@@ -159,7 +164,7 @@ def reading_in_words(document: Document, data: Instance) -> list[str]:
     return [*found, f"rules of reading and scaling: {rules}{first}"]
 
 
-def _why(name: str, table: TableReading, n: int) -> str:
+def _reason_against_column(name: str, table: TableReading, n: int) -> str:
     """A column with what the rules have against it."""
     if name not in table.apart:
         return name
@@ -189,21 +194,21 @@ def check_recipe(document: Document, data: Instance) -> None:
         require(name == "marks" or name in stated, f"the result does not say {about}")
         one, other = stated.get(name), own.get(name)
         if isinstance(one, dict) and isinstance(other, dict):  # the first entry that differs is enough
-            differs = [key for key in (*one, *other) if not _same(one.get(key), other.get(key))][:1]
+            differs = [key for key in (*one, *other) if not _same_json(one.get(key), other.get(key))][:1]
             about += "".join(f" of {key!r}" for key in differs)
             one, other = ({key: table.get(key) for key in differs} for table in (one, other))
             shown = [*one.values(), None][0], [*other.values(), None][0]
         else:
             shown = one, other
-        require(_same(one, other), f"{about}: {shown[0]!r} is stated, and {shown[1]!r} in the data")
+        require(_same_json(one, other), f"{about}: {shown[0]!r} is stated, and {shown[1]!r} in the data")
 
 
-def _same(one: object, other: object) -> bool:
+def _same_json(one: object, other: object) -> bool:
     """Whether two values of JSON are the same, of the same kinds: true is no 1."""
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(_same_json(one[key], other[key]) for key in one)
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(map(_same, one, other))
+        return len(one) == len(other) and all(map(_same_json, one, other))
     numbers = type(one) in (int, float) and type(other) in (int, float)
     return (numbers or type(one) is type(other)) and one == other
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.check.classifier import certain, place_weights, value
+from mipfs.check.classifier import place_weights, require_certain, value
 from mipfs.check.rounding import NEAR, Array, Document, Integers, absent_or, number, require
 from mipfs.check.statement import Statement
-from mipfs.check.verdict import closes, not_above
+from mipfs.check.verdict import not_above, require_closed_gap
 from mipfs.data.unit import times
 
 
@@ -36,18 +36,20 @@ def check_relaxation(document: Document, statement: Statement, bound: float) -> 
     if upper == math.inf or not shown:
         require(not is_claimed, "RELAXED, but the relaxation has no upper side")
         return ()
-    ids, sigma, over = _sigma(statement, relaxed)
+    ids, sigma, over = _stated_sigma(statement, relaxed)
     at = place_weights(statement, ids, relaxed, upper)
-    least, error = certain(*value(statement, ids, at, sigma), "the relaxation")
+    least, error = require_certain(*value(statement, ids, at, sigma), "the relaxation")
     holds = least <= upper + NEAR * abs(upper) + error
     require(holds, f"the relaxation's upper side is {upper!r}, but {least!r} where its σ and weights are")
     if is_claimed:
-        closes("RELAXED", max(upper, least), error, bound, number(document["params"]["gap"], "the asked gap"), "shown")
+        require_closed_gap(
+            "RELAXED", max(upper, least), error, bound, number(document["params"]["gap"], "the asked gap"), "shown"
+        )
     lower, upper = (times(end, -2 * statement.data.exponent) for end in (lower, upper))
     return (f"{'no value' if lower == -math.inf else f'{lower:.8g}'} to {upper:.8g}, {over}  (recomputed)",)
 
 
-def unshown(document: Document) -> tuple[str, ...]:
+def unshown_upper_side(document: Document) -> tuple[str, ...]:
     """What is said of a relaxation whose upper side nothing shows."""
     relaxed = document.get("relaxed")
     if relaxed is None or relaxed.get("upper") is None or relaxed.get("weights") is not None:
@@ -55,7 +57,7 @@ def unshown(document: Document) -> tuple[str, ...]:
     return ("the upper side of the relaxation, which is the word of the solver of its program",)
 
 
-def _sigma(statement: Statement, relaxed: Mapping[str, Any]) -> tuple[Integers, Array, str]:
+def _stated_sigma(statement: Statement, relaxed: Mapping[str, Any]) -> tuple[Integers, Array, str]:
     """Positions of the atoms with σ > 0, σ there, and what it is allowed by."""
     ids = statement.ids(relaxed["sigma"])
     sigma = np.array([number(one, "σ") for one in relaxed["sigma"].values()])

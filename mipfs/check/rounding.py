@@ -37,7 +37,7 @@ def require(holds: Any, reason: str) -> None:
         raise CertificateError(reason)
 
 
-def refusal(check: Callable[[], object]) -> str:
+def refusal_reason(check: Callable[[], object]) -> str:
     """Why a check refuses what it was given, in one line; "" where it does not."""
     try:
         with np.errstate(all="ignore"):  # a forger's numbers beyond floating point are to be refused, not warned of
@@ -63,7 +63,7 @@ def absent_or(value: Any, absent: float, what: str) -> float:
     return absent if value is None else number(value, what)
 
 
-def rational(value: float | bytes, what: str) -> Fraction:
+def read_rational(value: float | bytes, what: str) -> Fraction:
     """The exact value of a float, or of a text "p/q"; Python reads whole numbers of 4300 digits at most."""
     if not isinstance(value, bytes):
         return Fraction(number(value, what))
@@ -73,7 +73,7 @@ def rational(value: float | bytes, what: str) -> Fraction:
     return Fraction(int(above), int(below or "1"))
 
 
-def down(value: float) -> float:
+def next_float_below(value: float) -> float:
     """The next float below; -inf for what is no number."""
     return math.nextafter(value, -math.inf) if value == value else -math.inf
 

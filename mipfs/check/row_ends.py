@@ -43,19 +43,21 @@ class RowsOverWeights:
 
     def __init__(self, stated: Any, document: Document, data: Instance) -> None:
         require(isinstance(stated, list) and stated, "weight_rows: no list of rows stands there")
-        self.rows = [_row(k, one, data) for k, one in enumerate(stated, 1)]
+        self.rows = [_exact_row(k, one, data) for k, one in enumerate(stated, 1)]
         self.groups = [_groups(k, one, data) for k, one in enumerate(stated, 1)]
         named = {name for terms, *_ in self.rows for name in terms}
-        largest = _power(w for weights in _weights_of(document) for name, w in weights.items() if name in named)
+        largest = _power_of_two_above(
+            w for weights in _weights_of(document) for name, w in weights.items() if name in named
+        )
         for k, (terms, low, high, e) in enumerate(self.rows, 1):
-            right = _allowance(terms.values(), (low, high), largest)
+            right = _row_allowance(terms.values(), (low, high), largest)
             require(e == right, f"weight_rows, row {k}: the allowance is {e!r}, and {right!r} of the stated weights")
         self.columns = np.array(sorted(data.index[name] for name in named), dtype=np.int64)
         place = {int(j): k for k, j in enumerate(self.columns)}
         offsets, entries = list[float](), list[dict[int, float]]()
         for terms, low, high, e in self.rows:
             sizes = {data.index[name]: a / Fraction(float(data.scale[data.index[name]])) for name, a in terms.items()}
-            unit = _unit(max(map(abs, sizes.values())))
+            unit = _power_of_two_not_below(max(map(abs, sizes.values())))
             for end, sign in ((None if low is None else -low, 1), (high, -1)):
                 if end is not None:
                     offsets.append(above((end + Fraction(e)) / unit))
@@ -112,7 +114,9 @@ class RowsOverWeights:
         ]
 
 
-def _row(k: int, stated: Any, data: Instance) -> tuple[dict[str, Fraction], Fraction | None, Fraction | None, float]:
+def _exact_row(
+    k: int, stated: Any, data: Instance
+) -> tuple[dict[str, Fraction], Fraction | None, Fraction | None, float]:
     """Coefficients, ends and allowance of a row."""
     said = f"weight_rows, row {k}"
     require(isinstance(stated, Mapping) and {*stated} - {"parity"} == FIELDS, f"{said} has not the fields of one")
@@ -177,13 +181,13 @@ def _weights_of(document: Document) -> Iterable[Mapping[str, float]]:
         yield weights
 
 
-def _power(weights: Iterable[float]) -> Fraction:
+def _power_of_two_above(weights: Iterable[float]) -> Fraction:
     """The least power of two that no weight exceeds in size; 0 where all are 0."""
     most = max((abs(Fraction(w)) for w in weights), default=Fraction(0))
-    return _unit(most) if most else most
+    return _power_of_two_not_below(most) if most else most
 
 
-def _unit(most: Fraction) -> Fraction:
+def _power_of_two_not_below(most: Fraction) -> Fraction:
     """The least power of two that a positive number does not exceed."""
     found = Fraction(2) ** (most.numerator.bit_length() - most.denominator.bit_length() - 1)
     while found < most:
@@ -191,7 +195,7 @@ def _unit(most: Fraction) -> Fraction:
     return found
 
 
-def _allowance(coefficients: Iterable[Fraction], ends: tuple[Fraction | None, ...], largest: Fraction) -> float:
+def _row_allowance(coefficients: Iterable[Fraction], ends: tuple[Fraction | None, ...], largest: Fraction) -> float:
     """e, the least float that is no less."""
     size = max(abs(end) for end in ends if end is not None)
     found = above(FORGIVEN * (size + largest * sum(map(abs, coefficients), Fraction(0))))

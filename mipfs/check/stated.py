@@ -35,11 +35,11 @@ AGREEMENT = 1e-8
 def stated_loss(name: str) -> StatedLoss:
     """The statement of a loss by its name, whose dual was found to lie below it at a few numbers."""
     stated: StatedLoss = statement_of("loss", name)()
-    _try(stated, name)
+    _test_conjugate(stated, name)
     return stated
 
 
-def _try(stated: StatedLoss, name: str) -> None:
+def _test_conjugate(stated: StatedLoss, name: str) -> None:
     """Reject a loss that states g(α) > ℓ(m) + αm somewhere in its box, as a box that is too large does: no proof."""
     t, m = stated.max_slope, np.array(MARGINS)
     require(t > 0, f"the steepest slope of the loss {name!r} is stated as {t!r}")

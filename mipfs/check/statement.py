@@ -32,9 +32,9 @@ from mipfs.check.rounding import (
     U,
     absent_or,
     below,
-    down,
+    next_float_below,
     number,
-    rational,
+    read_rational,
     require,
 )
 from mipfs.check.row_ends import RowsOverWeights
@@ -63,7 +63,7 @@ class StatedAtoms:
     def __init__(self, stated: Any, data: Instance) -> None:
         given: Mapping[str, Any] = {} if stated is None else stated
         self.single = given.get("names") is None
-        columns = None if self.single else [_places(part, data.index) for part in given["columns"]]
+        columns = None if self.single else [_positions_of_names(part, data.index) for part in given["columns"]]
         require(not self.single or given.get("columns") is None, "the atoms have columns, but no names")
         self.names = data.feature_names if self.single else list(given["names"])
         require(self.single or all(isinstance(name, str) for name in self.names), "the name of an atom is no text")
@@ -107,7 +107,7 @@ class StatedAtoms:
         return np.asarray(sums * (1.0 + (self.sizes + 4) * 1.01 * U))
 
 
-def _places(names: Iterable[str], index: Mapping[str, int]) -> Integers:
+def _positions_of_names(names: Iterable[str], index: Mapping[str, int]) -> Integers:
     """Positions of names, each of which must be there, and once."""
     require(not isinstance(names, str), f"{names!r} is one name, where a list of them is meant")
     names = list(names)
@@ -151,7 +151,7 @@ class Statement:
         own_penalty = {name: float(value) for name, value in data.penalty.items()}
         require(same(params.get("penalty", {}), own_penalty), "the data has another [penalty] than the result")
         require(self.atoms.single or not data.penalty, "the data's penalties are about features, not about these atoms")
-        self.penalty = self._penalties(params["lambda"])
+        self.penalty = self._penalties_of_atoms(params["lambda"])
         rho = self.margin == "rho" and self.stated.has_rho and not self.penalty.any()
         require(self.margin == "unit" or rho, f"no certificate is known for margin {self.margin!r} here")
         self.regulariser = self._regulariser()
@@ -160,7 +160,7 @@ class Statement:
         require(plain, "bounds on weights, or a regulariser, are about features or groups, and sums over the samples")
         scales = self.margin == "unit" or self.regulariser is None or self.regulariser.is_homogeneous
         require(scales, "the ρ-form is that of a homogeneous regulariser")
-        self.excluding = self._excluding(document, is_plain=features and self.is_sum)
+        self.excluding = self._features_excluding_zero(document, is_plain=features and self.is_sum)
         self.ends = self._ends_of_rows(document)
         inner, outer = (self.ids(params.get(name, ())) for name in ("forced_in", "forced_out"))
         self.fixed, self.n_inside = np.union1d(inner, outer), np.unique(inner).size
@@ -205,7 +205,7 @@ class Statement:
         ids = np.arange(0) if atoms.members is None else np.flatnonzero(np.bincount(atoms.members) > 1)
         return even and all(end is None or end == 0 for j in ids.tolist() for end in bounds.users.get(j, ()))
 
-    def _excluding(self, document: Document, *, is_plain: bool) -> frozenset[int]:
+    def _features_excluding_zero(self, document: Document, *, is_plain: bool) -> frozenset[int]:
         """The features whose bounds exclude 0, and so have a weight where they are selected."""
         found = self.regulariser.excluding if isinstance(self.regulariser, BoundedRidge) else frozenset()
         require(is_plain or not found, "bounds that exclude 0 are of single features as they are")
@@ -234,7 +234,7 @@ class Statement:
         require(not touched, "a row over the weights is about a feature whose bounds exclude 0")
         return found
 
-    def _penalties(self, lam: Any) -> Array:
+    def _penalties_of_atoms(self, lam: Any) -> Array:
         """The penalties of the atoms (p,); one that all have takes no memory."""
         own = self.data.penalty
         by_name = isinstance(lam, Mapping)
@@ -264,16 +264,16 @@ class Statement:
         i, j = np.array(at, dtype=np.int64).reshape(-1, 2).T
         kind = sparse.csc_array if self.rows or self.extra else sparse.csr_array  # csr: nothing as long as the atoms
         self.A = kind((np.array(values, dtype=float), (i, j)), shape=(len(self.rows), self.p + len(places)))
-        lb, ub = _ends(self.rows)
+        lb, ub = _read_bounds(self.rows)
         numbers = np.abs(np.concatenate([self.A.data, lb[np.isfinite(lb)], ub[np.isfinite(ub)]]))
         inside = np.all(numbers <= LARGEST) and np.all(np.abs(self.A.data[self.A.data != 0]) >= 1.0 / LARGEST)
         require(inside, f"a row has a number that is not of a size from {1.0 / LARGEST:g} to {LARGEST:g}")
-        low, high = _ends(self.extra.values())
+        low, high = _read_bounds(self.extra.values())
         for one in self.extra.values():
             require(type(one["integer"]) is bool, "whether an extra variable is whole is neither true nor false")
         self.whole = whole = np.array([one["integer"] for one in self.extra.values()], dtype=bool)
         self.low, self.high = np.where(whole, np.ceil(low), low), np.where(whole, np.floor(high), high)
-        self.extra_costs = [_cost(one) for one in self.extra.values()]
+        self.extra_costs = [_extra_unit_cost(one) for one in self.extra.values()]
         self.rules, self.forgiven = rules_of(document), dict[str, None]()
         a = largest(self.A[:, : self.p])
         if self.is_exact and whole.any():
@@ -343,13 +343,13 @@ class Statement:
 
     def ids(self, names: Any) -> Integers:
         """Positions of the named atoms."""
-        return _places(names, self.atoms.index)
+        return _positions_of_names(names, self.atoms.index)
 
     def reported(self, value: float) -> float:
         """A lower bound of the unit margin as the problem reports it: −1/(4v) for the ρ-form, rounded down."""
         if self.margin == "unit" or math.isinf(value):
             return value
-        return down(-0.25 / value) if value > 0 else -math.inf
+        return next_float_below(-0.25 / value) if value > 0 else -math.inf
 
     def unit(self, bound: float) -> float:
         """A value of the unit margin that `reported` makes at least `bound` of."""
@@ -449,7 +449,7 @@ class Statement:
         text where the extra variables need them exactly; either is exact, and so is what they make of the bounds.
         Multipliers that leave an extra variable without a bound prove nothing: the sum is -inf.
         """
-        exact = [rational(value, "a multiplier") for value in multipliers]
+        exact = [read_rational(value, "a multiplier") for value in multipliers]
         require(len(exact) == self.lb.size, f"{len(exact)} multipliers fit no rows")
         constant = Fraction(0)
         for r, value in enumerate(exact):
@@ -467,9 +467,9 @@ class Statement:
             if left and not math.isfinite(end):
                 return [-math.inf], cost  # nothing is proven
             constant += left * Fraction(end) if left else 0
-        return [below(constant)], self._less(cost, exact) if any(exact) else cost
+        return [below(constant)], self._reduced_costs_below(cost, exact) if any(exact) else cost
 
-    def _less(self, cost: Array, exact: list[Fraction]) -> Array:
+    def _reduced_costs_below(self, cost: Array, exact: list[Fraction]) -> Array:
         """(c − ½ s − A'y) rounded down: y is rounded to floats, relative to its size or to a multiple of `TINY`."""
         y = np.array([float(value) for value in exact])
         sizes = abs(self.A)
@@ -480,7 +480,7 @@ class Statement:
         return np.asarray(np.nextafter(reduced - lost, -math.inf))
 
 
-def _cost(one: Mapping[str, Any]) -> Fraction:
+def _extra_unit_cost(one: Mapping[str, Any]) -> Fraction:
     """What a unit of an extra variable costs."""
     cost = number(one.get("cost", 0.0), "the cost of an extra variable")
     inside = cost == 0.0 or 1.0 / LARGEST <= abs(cost) <= LARGEST
@@ -499,7 +499,7 @@ def with_allowance(lb: Array, ub: Array, a: Array) -> tuple[Array, Array]:
     return low, np.nextafter(ub + ALLOWANCE * (a + np.where(np.isfinite(ub), np.abs(ub), 0.0)), math.inf)
 
 
-def _ends(given: Iterable[Mapping[str, Any]]) -> tuple[Array, Array]:
+def _read_bounds(given: Iterable[Mapping[str, Any]]) -> tuple[Array, Array]:
     ends = [(absent_or(one["lb"], -math.inf, "a bound"), absent_or(one["ub"], math.inf, "a bound")) for one in given]
     low, high = np.array(ends, dtype=float).reshape(-1, 2).T
     return low, high

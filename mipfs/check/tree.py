@@ -49,12 +49,12 @@ from mipfs.check.leaves import CoverTree, least_bound
 from mipfs.check.monomials import StatedMonomials
 from mipfs.check.near import NearOptimal
 from mipfs.check.reading import check_reading, reading_in_words, without_table
-from mipfs.check.relaxed import check_relaxation, unshown
-from mipfs.check.rounding import Arrays, Document, absent_or, refusal, require
+from mipfs.check.relaxed import check_relaxation, unshown_upper_side
+from mipfs.check.rounding import Arrays, Document, absent_or, refusal_reason, require
 from mipfs.check.scaling import REMEDY, by_rules
 from mipfs.check.stated import list_believed
 from mipfs.check.statement import Statement
-from mipfs.check.verdict import STATUSES, judge
+from mipfs.check.verdict import STATUSES, judge_result
 from mipfs.check.without import beside
 from mipfs.check.workers import ALONE, LeafWorkers
 from mipfs.data.instance import Instance
@@ -136,7 +136,7 @@ def check(
     """
     begin = time.perf_counter()
     found = dict[str, Any]()
-    reason = refusal(lambda: _check(document, arrays, data, reading, given, found, workers))
+    reason = refusal_reason(lambda: _check(document, arrays, data, reading, given, found, workers))
     return Report(not reason, reason, **in_users(found), seconds=time.perf_counter() - begin)
 
 
@@ -150,10 +150,10 @@ def check_unproven(document: Document, data: Instance, given: Mapping[str, Any] 
         read = read_on_data({**document, "certificate": asked}, {}, data, (Statement, Duals), given, found)
         entry = document.get("certificate")
         said = absent_or(document["bound"] if entry is None else entry["bound"], -math.inf, "the certificate's bound")
-        judge(read.document, read.incumbent, said)  # that its own numbers fit one another
+        judge_result(read.document, read.incumbent, said)  # that its own numbers fit one another
         found["unchecked"] += (BOUND, *read.statement.forgiven_in_words())
 
-    reason = refusal(without_proof)
+    reason = refusal_reason(without_proof)
     return Report(not reason, reason, **in_users(found), seconds=time.perf_counter() - begin)
 
 
@@ -208,7 +208,7 @@ def read_on_data(
     found["unchecked"] += without_table(document, table)
     if certificate.get("found") is not None:
         found["unchecked"] += ("the bound that the run itself found, before its certificate was cut to a size",)
-    found["unchecked"] += (*unshown(document), *list_believed(document["params"]))
+    found["unchecked"] += (*unshown_upper_side(document), *list_believed(document["params"]))
     near = document.get("near_optimal")
     if near is not None and any(entry.get("ties") for entry in near["supports"]):
         found["unchecked"] += ("how many larger supports only add features of weight 0",)
@@ -245,7 +245,7 @@ def _check(
     found |= {"n_leaves": tree.n_leaves, "n_duals": duals.count}
     require(proven >= bound, f"{who} proves only {proven!r}, less than the claimed bound {bound!r}")
     found |= {"bound": bound}
-    found |= judge(document, incumbent, bound)
+    found |= judge_result(document, incumbent, bound)
     require(certificate["kind"] == "tree" or tree.has_one_dual, "a relaxation has one dual vector at all leaves")
     found |= {"relaxation": check_relaxation(document, statement, bound)}
     if listed is not None:

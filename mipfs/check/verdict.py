@@ -22,7 +22,7 @@ DOUBTFUL_GAP_SHARE = 1e-3
 """The share of the asked gap up to which rounding may leave the objective in doubt."""
 
 
-def judge(document: Document, incumbent: StatedClassifier, bound: float) -> dict[str, Any]:
+def judge_result(document: Document, incumbent: StatedClassifier, bound: float) -> dict[str, Any]:
     """Compare what a result states with a proven bound; what the report has of it.
 
     Parameters
@@ -54,7 +54,7 @@ def judge(document: Document, incumbent: StatedClassifier, bound: float) -> dict
     require(status != "NO_SOLUTION" or objective == math.inf, "NO_SOLUTION, but with an objective")
     if status == "OPTIMAL":
         for name, one in (("certified", bound), ("stated", said)):
-            closes("OPTIMAL", objective, incumbent.error, one, asked, name)
+            require_closed_gap("OPTIMAL", objective, incumbent.error, one, asked, name)
     _stated_gap(document, gap, incumbent, bound)
     return found
 
@@ -64,7 +64,7 @@ def not_above(said: float, proven: float) -> bool:
     return said == -math.inf or (proven > -math.inf and said <= proven + NEAR * abs(proven))
 
 
-def closes(status: str, upper: float, error: float, lower: float, asked: float, name: str) -> None:
+def require_closed_gap(status: str, upper: float, error: float, lower: float, asked: float, name: str) -> None:
     """Reject unless upper and lower meet up to the asked gap, whatever the rounding error of the upper one is.
 
     An upper side that rounding leaves in doubt by no more than a thousandth of that gap is taken for what it is.

@@ -32,7 +32,7 @@ def in_words(statement: Statement, read: Sequence[str] = ()) -> tuple[str, ...]:
     lines = [
         phrases.objective(term, loss, params["C"], phrases.intercept(statement.bias, statement.constant)),
         f"data: {data.n_samples} samples, {raw.n_features} features, scale {raw.scaling!r}",
-        _selection(statement, what),
+        _describe_selection(statement, what),
         *read,
     ]
     if bounds:
@@ -41,41 +41,41 @@ def in_words(statement: Statement, read: Sequence[str] = ()) -> tuple[str, ...]:
     if "measure" in params:
         lines.insert(1, phrases.measure(params))
     if statement.class_weights is not None:
-        lines.append(_classes(statement.class_weights, data))
+        lines.append(_describe_class_weights(statement.class_weights, data))
     if not np.all(data.sample_weight == 1.0):
         its = "its own weight" if statement.class_weights is None else "the weights of its class and its own"
         lines.append(f"sample i has C times {its}")
     if not atoms.single:
-        lines.append(f"{atoms.count} atoms of {int(atoms.sizes.sum())} columns, such as {_atom(statement, 0)}")
+        lines.append(f"{atoms.count} atoms of {int(atoms.sizes.sum())} columns, such as {_describe_atom(statement, 0)}")
     if isinstance(atoms, MadeAtoms):
-        lines.append(phrases.functions(atoms.made))
+        lines.append(phrases.describe_functions(atoms.made))
     if atoms.scale is not None:
         lines.append(f"the {what} are scaled by λ from {atoms.scale.min():.6g} to {atoms.scale.max():.6g}")
     if statement.penalty.any():
-        lines.append(f"penalties: {_penalties(statement)}")
-    lines += [_row(row) for row in statement.rows]
+        lines.append(f"penalties: {_describe_penalties(statement)}")
+    lines += [_describe_row(row) for row in statement.rows]
     lines += [phrases.extra(name, one) for name, one in statement.extra.items()]
     return tuple(lines)
 
 
-def _classes(weights: tuple[float, float], data: Instance) -> str:
+def _describe_class_weights(weights: tuple[float, float], data: Instance) -> str:
     """The weights of the classes."""
     pairs = zip((data.labels.negative, data.labels.positive), weights, strict=True)
     return f"class weights: {phrases.class_weights(pairs)}"
 
 
-def _selection(statement: Statement, what: str) -> str:
+def _describe_selection(statement: Statement, what: str) -> str:
     names, fixed = statement.atoms.names, statement.fixed
     always, never = ([names[int(j)] for j in fixed[statement.forced[fixed] == value]] for value in (1, 0))
     return phrases.selection(statement.params["M"], f"{statement.p} {what}", always, never)
 
 
-def _atom(statement: Statement, g: int) -> str:
+def _describe_atom(statement: Statement, g: int) -> str:
     names = statement.data.feature_names
     return f"{statement.atoms.names[g]} = {{{phrases.list_names(names[int(j)] for j in statement.atoms.columns(g))}}}"
 
 
-def _penalties(statement: Statement) -> str:
+def _describe_penalties(statement: Statement) -> str:
     c = statement.penalty
     names = statement.atoms.names
     if c.strides == (0,) or np.all(c == c[0]):  # one number for all, or equal ones
@@ -83,7 +83,7 @@ def _penalties(statement: Statement) -> str:
     return phrases.list_names(f"{names[int(j)]} {phrases.number(c[j])}" for j in np.flatnonzero(c))
 
 
-def _row(row: Mapping[str, Any]) -> str:
+def _describe_row(row: Mapping[str, Any]) -> str:
     origin = f" ({row['origin']})" if row.get("origin") else ""
     return f"row {row['name']!r}: {phrases.row(row)}{origin}"
 
@@ -107,9 +107,9 @@ def compare(statement: Statement, given: Mapping[str, Any] | None) -> tuple[str,
     data = statement.data
     stated = [_key_of_row(row) for row in statement.rows]
     found = list[str]()
-    own = [_key(row.name, row.terms, row.lb, row.ub) for row in data.rows]
+    own = [_row_key(row.name, row.terms, row.lb, row.ub) for row in data.rows]
     asks = "the data asks for {}; the result's problem does not have it"
-    found += [asks.format(_text(row)) for row, key in zip(data.rows, own, strict=True) if key not in stated]
+    found += [asks.format(_row_text(row)) for row, key in zip(data.rows, own, strict=True) if key not in stated]
     for value, names, word in ((1, data.select.forced_in, "in"), (0, data.select.forced_out, "out")):
         index = statement.atoms.index
         forced = statement.forced
@@ -123,8 +123,8 @@ def compare(statement: Statement, given: Mapping[str, Any] | None) -> tuple[str,
     found += _weight_rows_left_out(statement)
     wanted = data.class_weights(data.class_weight)
     if wanted is not None and wanted != statement.class_weights:
-        has = "none" if statement.class_weights is None else _classes(statement.class_weights, data)
-        found.append(f"the data asks for {_classes(wanted, data)}; the result has {has}")
+        has = "none" if statement.class_weights is None else _describe_class_weights(statement.class_weights, data)
+        found.append(f"the data asks for {_describe_class_weights(wanted, data)}; the result has {has}")
     asked = data.select.M
     M = statement.params["M"]
     same = asked is None or asked == M
@@ -162,7 +162,7 @@ def _compare_rows(statement: Statement, wanted: Sequence[Key], extra: Mapping[st
     for row in statement.rows:
         key = _key_of_row(row)
         hint = " (--model FILE.py gives those of a model)" if str(row.get("origin", "")).startswith("model.") else ""
-        require(key in left, f"{_row(row)}: it is neither a row of the data nor one of those given{hint}")
+        require(key in left, f"{_describe_row(row)}: it is neither a row of the data nor one of those given{hint}")
         left.remove(key)
     require(not left, f"the given row {left[0][0] if left else ''!r} is no row of the result's problem")
     require(statement.extra.keys() == extra.keys(), "the extra variables are not those of the given rows")
@@ -172,15 +172,15 @@ def _compare_rows(statement: Statement, wanted: Sequence[Key], extra: Mapping[st
         require(same, f"extra variable {name!r} has other bounds, another cost or kind, than in the given rows")
 
 
-def _key(name: str, terms: Mapping[str, float], low: float, high: float) -> Key:
+def _row_key(name: str, terms: Mapping[str, float], low: float, high: float) -> Key:
     return name, tuple(sorted((term, float(a)) for term, a in terms.items() if a != 0)), low, high
 
 
 def _key_of_row(row: Mapping[str, Any]) -> Key:
     low, high = (-math.inf if row["lb"] is None else row["lb"]), (math.inf if row["ub"] is None else row["ub"])
-    return _key(row["name"], row["terms"], float(low), float(high))
+    return _row_key(row["name"], row["terms"], float(low), float(high))
 
 
-def _text(row: Row) -> str:
+def _row_text(row: Row) -> str:
     ends = [float(end) if math.isfinite(end) else None for end in (row.lb, row.ub)]
-    return _row({"name": row.name, "terms": row.terms, "lb": ends[0], "ub": ends[1], "origin": row.origin})
+    return _describe_row({"name": row.name, "terms": row.terms, "lb": ends[0], "ub": ends[1], "origin": row.origin})

@@ -25,7 +25,7 @@ def one_by_one(work: Callable[[int], Found], count: int, size: int) -> Iterator[
     return map(work, range(count))
 
 
-def silent(done: int, total: int) -> None:
+def ignore_progress(done: int, total: int) -> None:
     """Nobody hears it."""
 
 
@@ -34,7 +34,7 @@ class LeafWorkers:
     """Who does pieces of work, and who hears how many of how many leaves are done."""
 
     each: PieceRunner = one_by_one
-    told: Callable[[int, int], object] = silent
+    told: Callable[[int, int], object] = ignore_progress
 
 
 ALONE = LeafWorkers()

@@ -32,18 +32,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Only a command that is at work hears a signal: before it one waits, after it none changes the exit code.
     with sound_streams(), safe_path(), signals.silence_interrupts(), signals.hold_signals(deliver=False):
         try:
-            code = _call(argv)
+            code = _run_app(argv)
         except (Exception, KeyboardInterrupt) as error:
             code = report(error)
         if argv is None:
             signals.ignore()
     if argv is None:
         gc.freeze()  # the process ends: its objects need not be looked through for garbage once more
-        signals.leave(code)
+        signals.exit_after_strike(code)
     return code
 
 
-def _call(argv: Sequence[str] | None) -> int:
+def _run_app(argv: Sequence[str] | None) -> int:
     import sys
 
     import typer

@@ -204,15 +204,20 @@ def _run(
         try:
             with progress("bench:", "fits", verbose=not quiet) as tell, natives_apart():
                 found = mipfs.bench(
-                    data, **asked, jobs=where["jobs"], client=client, records=records, on_record=_watcher(output, tell)
+                    data,
+                    **asked,
+                    jobs=where["jobs"],
+                    client=client,
+                    records=records,
+                    on_record=_make_watcher(output, tell),
                 )
         finally:
             if client is not None:
                 client.close()
-        return _finish(found, targets, quiet, again)
+        return _write_and_show(found, targets, quiet, again)
 
 
-def _watcher(output: str | None, tell: Callable[[int, int], None]) -> Callable[[Bench], None]:
+def _make_watcher(output: str | None, tell: Callable[[int, int], None]) -> Callable[[Bench], None]:
     """What hears of every record: the line on a terminal, and the file, which is written whole each time."""
     began, took = time.monotonic(), 0.0
 
@@ -229,7 +234,7 @@ def _watcher(output: str | None, tell: Callable[[int, int], None]) -> Callable[[
     return watch
 
 
-def _finish(found: Bench, targets: tuple[str | None, str | None, str | None], quiet: bool, again: str) -> int:
+def _write_and_show(found: Bench, targets: tuple[str | None, str | None, str | None], quiet: bool, again: str) -> int:
     """Write JSON, plot and page, show the table, and return the exit code."""
     from mipfs.cli.errors import BAD_USAGE, STOPPED_EARLY, complain
     from mipfs.cli.output import write_page

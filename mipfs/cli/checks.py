@@ -99,7 +99,7 @@ def data_of(
 ) -> Instance:
     """The data, scaled as the result says and with its labels; of one class of several that class against the rest."""
     from mipfs import readers
-    from mipfs.check.known import calls
+    from mipfs.check.known import names_label
     from mipfs.data.instance import Labels
     from mipfs.readers.files import format_of
     from mipfs.readers.store import check
@@ -120,7 +120,7 @@ def data_of(
         if not Labels(**result.labels).is_rest:
             raise
         classes = readers.read_classes(data_file, recipe, **{k: v for k, v in given.items() if k != "positive"})
-        found = [one for one in classes if calls(positive, one.labels.positive)]
+        found = [one for one in classes if names_label(positive, one.labels.positive)]
         if not found:
             raise
         return found[0]
@@ -205,7 +205,7 @@ def show_report(report: Report, result: Result) -> None:
         *(("problem" if k == 0 else "", line) for k, line in enumerate(lines)),
         *(("differs", Alarm(line)) for line in report.differs),
         ("certificate", "accepted"),
-        ("status", _status(report)),
+        ("status", _status_words(report)),
         ("objective", f"{number(report.objective)}  (recomputed)"),
         ("bound", "no selection is allowed  (proven)" if empty else f"{number(report.bound)}  (proven)"),
         ("gap", percent(report.gap)),
@@ -227,7 +227,7 @@ def _describe_without(report: Report) -> str:
     return f"{number(report.bound_without_box)} is what the same leaves prove without the bounds on the weights"
 
 
-def _status(report: Report) -> str:
+def _status_words(report: Report) -> str:
     """The status in words: optimal up to which gap, in red where that is wide."""
     from mipfs.cli.text import Alarm, percent
     from mipfs.report.numbers import WIDE_GAP, with_asked

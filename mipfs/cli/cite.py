@@ -23,7 +23,7 @@ def cite(
     from mipfs.losses import is_joint
     from mipfs.result import documents
 
-    entries = _entries()
+    entries = _bibtex_entries()
     if result_file is not None:
         result = documents.load(result_file)
         wanted = {"mipfs", *(get_driver(result.driver).CAPABILITY.papers if result.driver in DRIVERS else ())}
@@ -33,7 +33,7 @@ def cite(
     return 0
 
 
-def _entries() -> dict[str, str]:
+def _bibtex_entries() -> dict[str, str]:
     """The entries by their keys, in order."""
     import mipfs
 

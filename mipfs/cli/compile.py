@@ -30,7 +30,7 @@ def compile(
     if beside_sources:
         kept.use_beside()
     folder = kept.home()
-    read = [str(one) for one in kept.folders()]
+    read = [str(one) for one in kept.cache_folders()]
     found = {"schema": 1, "key": kept.key(), "read": read, "written": None if folder is None else str(folder)}
     lines = [*(f"read from   {one}" for one in read), f"written to  {folder or 'nowhere'}"]
     failed = list[str]()

@@ -63,10 +63,10 @@ def compile_kind(kind: str) -> None:
         with suppress(MipfsError):  # what a driver does not carry has no code
             if atoms is not None:
                 given["atoms"] = KINDS[atoms].make(data)
-            _meet(Problem(data, loss=loss, M=3, **given), driver)
+            _solve_variants(Problem(data, loss=loss, M=3, **given), driver)
 
 
-def _meet(problem: Problem, driver: str | None) -> None:
+def _solve_variants(problem: Problem, driver: str | None) -> None:
     """Solve a problem, with a row, with penalties, and without a bias."""
     row = np.ones((1, problem.atoms.count))
     asked: tuple[Callable[[], Problem], ...] = (

@@ -48,12 +48,15 @@ def convert(
     from mipfs.cli.output import check_target, write_json
     from mipfs.cli.text import show_pairs
     from mipfs.convert import convert as write
-    from mipfs.plumbing.signals import heard
+    from mipfs.plumbing.signals import hearing_signals
     from mipfs.readers.manifest import Manifest
     from mipfs.report.progress import progress
 
     check_target(json, data_file)
-    with heard(), progress("converting:", "done", not quiet) as tell:  # what is done by a Ctrl-C is gone on with
+    with (
+        hearing_signals(),
+        progress("converting:", "done", not quiet) as tell,
+    ):  # what is done by a Ctrl-C is gone on with
         place = write(
             data_file, store, dtype=cast(Any, dtype), block=block, memory=memory, label=label, positive=positive,
             n_features=n_features, progress=tell, **recipe_options(drop, use, impute, types, words, missing),

@@ -53,7 +53,7 @@ def demo(
     check_target(json, str(path), pair=True)
     talk = json != "-" and not quiet
     if report is None and (talk or show):
-        report = _place()
+        report = _page_folder()
     check_page(report, str(path), outputs=(json,))
     data = read(path, scale=SCALE)
     if talk:
@@ -72,7 +72,7 @@ def demo(
             print(
                 f"\nThese {len(result.selected)} features classify {right} of the {data.n_samples} tumours correctly."
             )
-        ladder = _climb(problem, quiet, talk) if report is not None and result.status is Status.OPTIMAL else None
+        ladder = _climb_ladder(problem, quiet, talk) if report is not None and result.status is Status.OPTIMAL else None
         if report is not None:
             _write(report, result, ladder, problem)
     if talk and code == 0:
@@ -84,7 +84,7 @@ def demo(
     return code
 
 
-def _climb(problem: Problem, quiet: bool, talk: bool) -> Comparison:
+def _climb_ladder(problem: Problem, quiet: bool, talk: bool) -> Comparison:
     """The ladder on the same problem: how far are the relaxations from the optimum?"""
     from mipfs.cli.live import live_table
     from mipfs.cli.text import show_blocks
@@ -114,7 +114,7 @@ def _write(report: str, result: Result, ladder: Comparison | None, problem: Prob
     page.write(report, items, title="mipfs demo")
 
 
-def _place() -> str:
+def _page_folder() -> str:
     """Where the page goes that nobody named: the current folder, or a temporary one where that cannot be written."""
     from mipfs.plumbing import output_file
 
@@ -144,11 +144,11 @@ def shipped_path(name: str) -> Path:
 
 def _show_trace(trace: Sequence[Record]) -> None:
     from mipfs.cli.text import number, percent, show_table
-    from mipfs.result.trace import plot_gap, thin
+    from mipfs.result.trace import plot_gap, thin_trace
 
     rows = [
         (str(r.iteration), f"{r.seconds:.2f}", number(r.objective), number(r.bound), percent(r.gap))
-        for r in thin(trace)
+        for r in thin_trace(trace)
     ]
     show_table(("iteration", "seconds", "incumbent", "bound", "gap"), rows, title="How the gap closed", left=0)
     mark = "█" if "utf" in (sys.stdout.encoding or "").lower() else "#"
@@ -156,7 +156,7 @@ def _show_trace(trace: Sequence[Record]) -> None:
 
 
 def _show_next(path: Path) -> None:
-    program = _program()
+    program = _program_call()
     data = shlex.quote(os.path.relpath(path))
     print("\nNext:")
     print(f"  {program} solve fsp-m {data} --scale {SCALE} -p M=5 -p C=1 --time-limit 60 --json result.json")
@@ -166,7 +166,7 @@ def _show_next(path: Path) -> None:
     print(f"  {program} models")
 
 
-def _program() -> str:
+def _program_call() -> str:
     """How the user can call us again: a virtual environment that is not active is not on the PATH."""
     if shutil.which("mipfs"):
         return "mipfs"

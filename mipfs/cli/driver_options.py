@@ -32,7 +32,7 @@ def parse_options(given: Sequence[str], driver: str) -> dict[str, Any]:
     kinds = {
         name: kind
         for name, kind in get_type_hints(drivers.get_driver(driver).Options).items()
-        if name not in FLAGS and _readable(kind)
+        if name not in FLAGS and _is_readable(kind)
     }
     options: dict[str, Any] = {}
     for text in given:
@@ -50,19 +50,19 @@ def parse_options(given: Sequence[str], driver: str) -> dict[str, Any]:
     return options
 
 
-def _kinds(kind: Any) -> list[Any]:
+def _alternative_types(kind: Any) -> list[Any]:
     """The kinds that a value may be of, without None."""
     several = get_origin(kind) in (Union, types.UnionType)
     return [one for one in (get_args(kind) if several else (kind,)) if one is not type(None)]
 
 
-def _readable(kind: Any) -> bool:
-    return all(one in (int, float, bool, str) or get_origin(one) is Literal for one in _kinds(kind))
+def _is_readable(kind: Any) -> bool:
+    return all(one in (int, float, bool, str) or get_origin(one) is Literal for one in _alternative_types(kind))
 
 
 def _read(text: str, name: str, value: str, kind: Any) -> Any:
     """The value as its kind."""
-    (only,) = _kinds(kind)
+    (only,) = _alternative_types(kind)
     if get_origin(only) is Literal:
         if value not in get_args(only):
             raise UsageError(f"-o {text}: {name} is one of {', '.join(get_args(only))}")

@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any, ParamSpec
 
 from mipfs.errors import CertificateWarning, CheckpointWarning, DataWarning, MipfsError
-from mipfs.plumbing.signals import InterruptHandler, heard
+from mipfs.plumbing.signals import InterruptHandler, hearing_signals
 from mipfs.report.visible import in_one_line
 
 P = ParamSpec("P")
@@ -27,7 +27,7 @@ def command(function: Callable[P, int]) -> Callable[P, int]:
     def run(*args: P.args, **kwargs: P.kwargs) -> int:
         InterruptHandler.any_came = False
         try:
-            with warnings.catch_warnings(), heard():
+            with warnings.catch_warnings(), hearing_signals():
                 warnings.showwarning = _show_warning
                 for category in (CertificateWarning, DataWarning):
                     warnings.simplefilter("ignore" if kwargs.get("quiet") else "always", category)

@@ -69,9 +69,9 @@ def new_rows(
     """New rows with what a classifier looks at; with `labelled`, to judge it, their labels too."""
     from mipfs.data.instance import Labels
     from mipfs.readers import read_new
-    from mipfs.result.prediction import inputs, of_known_words
+    from mipfs.result.prediction import classifier_inputs, of_known_words
 
-    names, n_features = inputs(result)
+    names, n_features = classifier_inputs(result)
     found = read_new(
         path,
         names=names,

@@ -150,7 +150,9 @@ class _View(Compiled):
                 "features": str(r.n_selected),
             }
             counters = ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in r.counters.items() if value)
-        shown = _fitting({name: max(len(name), len(cells.get(name, ""))) for name in COLUMNS}, options.max_width)
+        shown = _fitting_columns(
+            {name: max(len(name), len(cells.get(name, ""))) for name in COLUMNS}, options.max_width
+        )
         table = Table(*shown)
         for column in table.columns:
             column.no_wrap = True
@@ -171,7 +173,7 @@ LEAST = ("features", "iteration", "seconds", "bound")
 """What is left out first where the terminal is narrow."""
 
 
-def _fitting(widths: Mapping[str, int], room: int) -> list[str]:
+def _fitting_columns(widths: Mapping[str, int], room: int) -> list[str]:
     """The columns that fit, each with three characters for its borders."""
     shown = list(widths)
     for name in LEAST:

@@ -235,7 +235,7 @@ def pose_problem(data: Any, params: Mapping[str, Any]) -> Any:
 
 def problem_parameters(given: Sequence[str], command: str, *more: str) -> dict[str, Any]:
     """The keyword arguments of `mipfs.Problem`, and `more`, that ``-p`` gives; a measure brings its loss along."""
-    from mipfs.formulation import ALIASES, twice
+    from mipfs.formulation import ALIASES, given_twice_message
     from mipfs.plumbing.declared import shown_name
 
     params: dict[str, Any] = {}
@@ -245,7 +245,7 @@ def problem_parameters(given: Sequence[str], command: str, *more: str) -> dict[s
             known = ", ".join(shown_name(one) for one in (*PARAMETERS, *more))
             raise UsageError(f"{command} has no parameter {key!r}; it takes {known}")
         if name in params:
-            raise UsageError(twice(name))
+            raise UsageError(given_twice_message(name))
         params[name] = value
     return {"loss": "structural"} | params if "measure" in params else params
 

@@ -141,7 +141,7 @@ def path(
     from mipfs.plumbing.signals import hold_signals
     from mipfs.readers.lp_rows import read_rows
 
-    axes, single = _axes(M, C, lam, rows)
+    axes, single = _split_axes(M, C, lam, rows)
     enter(module or ())
     params = problem_parameters(param or (), "path", "atoms")
     recipe = recipe_options(drop, use, impute, types, words, missing, checks, folds_by)
@@ -169,14 +169,16 @@ def path(
         options["time_limit"] = time_limit
     with hold_signals(deliver=False):
         with live_path(quiet) as watchers:
-            kept = {"checkpoint": _checkpoint(checkpoint), "resume": resume}
+            kept = {"checkpoint": _path_checkpoint(checkpoint), "resume": resume}
             side = cores() if jobs is None else jobs
             found = mipfs.path(problem, driver=driver, jobs=side, **axes, **options, **watchers, **kept)
         found = dataclasses.replace(found, command=command_line())
         return finish_path(found, OutputTargets(json, report, f"A path on {Path(data_file).name}", quiet))
 
 
-def _axes(M: str | None, C: str | None, lam: str | None, rows: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split_axes(
+    M: str | None, C: str | None, lam: str | None, rows: str | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the path goes over, and the parameters that a single value beside it sets."""
     from mipfs.errors import UsageError
 
@@ -189,9 +191,9 @@ def _axes(M: str | None, C: str | None, lam: str | None, rows: str | None) -> tu
     single: dict[str, Any] = {}
     for name in ("C", "M", "lam"):
         values = axes.get(name, ())
-        if not _walkable(axes, rows) and not isinstance(values, str) and len(values) == 1:
+        if not _has_axis(axes, rows) and not isinstance(values, str) and len(values) == 1:
             single[name] = axes.pop(name)[0]
-    if not _walkable(axes, rows):
+    if not _has_axis(axes, rows):
         raise UsageError(
             "a path goes over one of --M, --C, --lambda and --rows, or over --M and --C together; "
             "give one, for example --M 1:10, and of the others single values"
@@ -199,14 +201,14 @@ def _axes(M: str | None, C: str | None, lam: str | None, rows: str | None) -> tu
     return axes, single
 
 
-def _walkable(axes: dict[str, Any], rows: str | None) -> bool:
+def _has_axis(axes: dict[str, Any], rows: str | None) -> bool:
     """Whether a path can go over these."""
     if rows is not None:
         return not axes
     return len(axes) == 1 or axes.keys() == {"M", "C"}
 
 
-def _checkpoint(file: str | None) -> Any:
+def _path_checkpoint(file: str | None) -> Any:
     """Where every point is kept, with the command that `mipfs resume` goes on with."""
     from mipfs.cli.typed import ARGUMENTS
     from mipfs.lab.studies.walk import Checkpoint

@@ -62,8 +62,8 @@ def report(
         reading.load(path) if file == path else documents.load(path)
         for path, file in zip(result_files, files, strict=True)
     ]
-    scores = [_scores(study, path, data, label) for study, path in zip(studies, result_files, strict=True)]
-    items = [page.Item(*one) for one in zip(_names(result_files), studies, scores, strict=True)]
+    scores = [_score_study(study, path, data, label) for study, path in zip(studies, result_files, strict=True)]
+    items = [page.Item(*one) for one in zip(_distinct_file_names(result_files), studies, scores, strict=True)]
     with hold_signals(deliver=False):
         size = page.write(target, items, title)
         kinds = [type(study).__name__ for study in studies]
@@ -76,13 +76,13 @@ def report(
     return 0
 
 
-def _names(paths: Sequence[str]) -> list[str]:
+def _distinct_file_names(paths: Sequence[str]) -> list[str]:
     """The files by name, or as they were given where names are the same."""
     names = [Path(path).name for path in paths]
     return names if len(set(names)) == len(names) else list(paths)
 
 
-def _scores(study: Study, path: str, data: str | None, label: str | None) -> Any:
+def _score_study(study: Study, path: str, data: str | None, label: str | None) -> Any:
     """How the classifiers of a study do on data; None without data, or of what has no classifier."""
     from mipfs.lab.classes import OneVsRest, judged
     from mipfs.lab.classes.one_vs_rest import classes_or_none
@@ -99,18 +99,18 @@ def _scores(study: Study, path: str, data: str | None, label: str | None) -> Any
     if isinstance(study, Result) and name is not None and (several := classes_or_none(file)) is not None:
         return _judge_result(study, judged.rows_of_class(several, name, data, label), data)
     if isinstance(study, Result):
-        return _score(study, data, label) if study.has_classifier else None
+        return _score_result(study, data, label) if study.has_classifier else None
     if isinstance(study, OneVsRest):
         return {**judged.score(study, data, label), "source": Path(data).name}
     if isinstance(study, SolutionPath):
-        return [_score(p.result, data, label) if p.result.has_classifier else {} for p in study.points]
+        return [_score_result(p.result, data, label) if p.result.has_classifier else {} for p in study.points]
     if isinstance(study, Scorecard):
-        return _score(study.result, data, label, study)
+        return _score_result(study.result, data, label, study)
     what = {Bench: "a benchmark", SelectionStability: "a stability report"}.get(type(study), "a ladder")
     raise UsageError(f"--data: {path} is {what}, which has no classifier to judge; leave it out")
 
 
-def _score(result: Result, path: str, label: str | None, card: Scorecard | None = None) -> dict[str, Any]:
+def _score_result(result: Result, path: str, label: str | None, card: Scorecard | None = None) -> dict[str, Any]:
     from mipfs.cli.evaluate import new_rows
 
     return _judge_result(result, new_rows(result, path, label, labelled=True), path, card)

@@ -55,7 +55,7 @@ def resume(
     """Go on with a run that a limit, Ctrl-C or a crash has ended; what is given here takes the place of what was."""
     from mipfs.cli import main
 
-    began, command = _began(file)
+    began, command = _start_command_of(file)
     if not began.arguments:
         what = "solve(problem, driver" if command == "solve" else "path(problem, M=..."
         raise UsageError(
@@ -105,7 +105,7 @@ def _check_named(file: str, arguments: Sequence[str], folder: str, given: Collec
     found = []
     for name in (*RUNS, *WRITES):
         option = "MODEL" if name == "model" else f"--{name.replace('_', '-')}"
-        for value in [] if option in given else _values(said.get(name)):
+        for value in [] if option in given else _option_values(said.get(name)):
             if name in RUNS and (name != "model" or value.endswith(".py")):
                 found.append(f"{option} {value} (which would run)")
             elif name in WRITES and value != "-" and not _is_within(os.path.join(folder, value), own):
@@ -117,7 +117,7 @@ def _check_named(file: str, arguments: Sequence[str], folder: str, given: Collec
         )
 
 
-def _values(given: str | Sequence[str] | None) -> Sequence[str]:
+def _option_values(given: str | Sequence[str] | None) -> Sequence[str]:
     """The values of an option, given once, several times, or not."""
     return [given] if isinstance(given, str) else given or ()
 
@@ -127,7 +127,7 @@ def _is_within(path: str, folder: str) -> bool:
     return Path(os.path.realpath(path)).is_relative_to(folder)
 
 
-def _began(file: str) -> tuple[StartCommand, str]:
+def _start_command_of(file: str) -> tuple[StartCommand, str]:
     """How a run began whose state, or a path whose points, are in a file; the command that keeps such files."""
     from mipfs.lab.studies import bench_reading, point_store
     from mipfs.result.state import RunState

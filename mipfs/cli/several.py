@@ -75,7 +75,7 @@ def verify_classes(asked: VerifyRequest, document: Mapping[str, Any]) -> int:
     if asked.name is not None:
         saved.number_of(asked.name)
     _require_archive(document, archive, content)
-    instances = _read_or_why(lambda: _instances(saved, asked.reading), asked)
+    instances = _read_or_why(lambda: _read_instances(saved, asked.reading), asked)
     if isinstance(instances, str):
         return _show_found(asked, DocumentReport(False, instances))
     with at_work(asked.jobs, not asked.quiet) as workers:
@@ -121,7 +121,7 @@ def _show_found(asked: VerifyRequest, found: DocumentReport) -> int:
     from mipfs.cli.errors import complain
     from mipfs.cli.output import write_json
 
-    write_json(_plain(found), asked.json)
+    write_json(_report_for_json(found), asked.json)
     if not found.accepted:
         complain(f"{asked.result_file}: rejected: {found.reason}")
         return REJECTED
@@ -130,7 +130,7 @@ def _show_found(asked: VerifyRequest, found: DocumentReport) -> int:
     return 0
 
 
-def _plain(found: DocumentReport) -> dict[str, Any]:
+def _report_for_json(found: DocumentReport) -> dict[str, Any]:
     """What was found, for --json; of one result alone its report."""
     from mipfs.report.visible import finite_or_none
 
@@ -190,7 +190,7 @@ def _show_points(parts: Sequence[PartReport]) -> None:
     show_table(header, lines, title="The points: every objective recomputed, every bound proven", left=2)
 
 
-def _instances(found: ClassResults, reading: ReadingOptions) -> list[Instance]:
+def _read_instances(found: ClassResults, reading: ReadingOptions) -> list[Instance]:
     """The data of every class against the rest, read as the results say."""
     from mipfs.cli.checks import as_found
     from mipfs.readers import read_classes
@@ -234,13 +234,13 @@ def predict_classes(
 
 def print_labels(labels: Sequence[Any], heads: Sequence[str], columns: Sequence[Sequence[float]]) -> None:
     """Print labels, one a line, or a table of them and of further columns, as CSV."""
-    from mipfs.report.visible import in_cell, visible
+    from mipfs.report.visible import escape_invisible, in_cell
 
     if not heads:
-        print("\n".join(visible(str(one)) for one in labels))
+        print("\n".join(escape_invisible(str(one)) for one in labels))
         return
     write = csv.writer(sys.stdout, lineterminator="\n")
-    write.writerow(["label", *map(visible, heads)])
+    write.writerow(["label", *map(escape_invisible, heads)])
     write.writerows([in_cell(str(one)), *rest] for one, *rest in zip(labels, *columns, strict=True))
 
 

@@ -248,28 +248,28 @@ def solve(
     declared = declared if problem is compiled else of_problem(declared, problem)
     _check_made(problem, validation, preselect, calibrate, jobs)
     limits: dict[str, Any] = {"gap": gap, "seed": seed, "time_limit": time_limit, "memory_limit": memory_limit}
-    limits["validation"] = None if validation is None else _validation(validation, data, label)
+    limits["validation"] = None if validation is None else _read_validation(validation, data, label)
     options: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
     options |= {} if start is None else {"start": parse_names(start)}
     driver = default_driver(declared, problem) if driver is None else driver
     if declaration.entry is not None and driver == declaration.entry.driver:
         options |= declaration.options(params)
     options |= parse_options(option or (), drivers.DEFAULT if driver is None else driver)
-    options |= _pool({"pool_gap": pool_gap, "pool_size": pool_size}, driver)
+    options |= _pool_options({"pool_gap": pool_gap, "pool_size": pool_size}, driver)
     options |= {"certificate": False} if no_certificate else {}
     options |= {} if preselect is None else {"active": _preselect(problem, driver, preselect, seed)}
     for place in write or ():
         written.write(declared, place, options)
     with hold_signals(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
-        with live_table(quiet, unkept=checkpoint is None) as observers, _cluster(dask, driver) as where:
+        with live_table(quiet, unkept=checkpoint is None) as observers, _cluster_options(dask, driver) as where:
             options |= {"checkpoint": _keeper(checkpoint, checkpoint_every), "resume": resume, "observers": observers}
             options["warm"], begun = None if resume else warm, time.monotonic()
             result = drivers.solve(declared, driver=driver, **_without_folds(options, calibrate), **where)
             if calibrate is not None and result.has_classifier:
                 result = _calibrate(problem, result, calibrate, options, jobs, begun=begun, quiet=quiet)
         result = dataclasses.replace(result, command=command_line())
-        rows = None if held_out is None else _validation(held_out, data, label)
-        second = _preferred(problem, result, (then, then_json), rows, seed, jobs)
+        rows = None if held_out is None else _read_validation(held_out, data, label)
+        second = _prefer_near_optimal(problem, result, (then, then_json), rows, seed, jobs)
         title = f"{Path(model).name} on {Path(data_file).name}"
         return finish(result, json, quiet, certificate_limit, report, title, second)
 
@@ -290,7 +290,7 @@ def _check_then(
     return WITHIN if pool_gap is None and pool_size is None else pool_gap
 
 
-def _preferred(
+def _prefer_near_optimal(
     problem: Problem, result: Result, asked: tuple[Any, str | None], held_out: Instance | None, seed: int,
     jobs: int | None,
 ) -> Reported | None:  # fmt: skip
@@ -422,7 +422,7 @@ def _preselect(problem: Problem, driver: str, how: str, seed: int) -> tuple[str,
 
 
 @contextmanager
-def _cluster(address: str | None, driver: str) -> Iterator[dict[str, Any]]:
+def _cluster_options(address: str | None, driver: str) -> Iterator[dict[str, Any]]:
     """A client of the scheduler at an address, for a driver that has work for it, as an option."""
     from mipfs import drivers
     from mipfs.plumbing.cluster import client_of
@@ -440,7 +440,7 @@ def _cluster(address: str | None, driver: str) -> Iterator[dict[str, Any]]:
         client.close()
 
 
-def _pool(given: Mapping[str, Any], driver: str) -> dict[str, Any]:
+def _pool_options(given: Mapping[str, Any], driver: str) -> dict[str, Any]:
     """What is asked of a list, which the driver is to carry."""
     asked = {name: value for name, value in given.items() if value is not None}
     if asked:
@@ -459,7 +459,7 @@ def _check_pool(asked: Mapping[str, float], driver: str) -> None:
         raise UsageError(f"{names}: driver {driver!r} finds no near-optimal supports; give --driver branch")
 
 
-def _validation(path: str, data: Instance, label: str | None) -> Instance:
+def _read_validation(path: str, data: Instance, label: str | None) -> Instance:
     """Validation data, with the labels of the training data."""
     from mipfs.readers import read_new
 

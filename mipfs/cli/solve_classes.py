@@ -111,7 +111,7 @@ def solve_classes(
         *(options[name] for name in ("nonnegative", "nonpositive", "weight_bounds", "box")),
     )
     with hold_signals(deliver=False):
-        found = _solve_shared(asked, instances) if shared else _separate(asked, instances)
+        found = _solve_shared(asked, instances) if shared else _solve_separately(asked, instances)
         if isinstance(found, OneVsRest):
             _write_classes(dataclasses.replace(found, class_weight=weights, command=command_line()), asked, output)
             return 0
@@ -142,7 +142,7 @@ def _write_classes(found: OneVsRest, asked: ClassRequest, output: ClassesOutput)
     tell_page(output.report, after=output.json is not None)
 
 
-def _separate(asked: ClassRequest, instances: Sequence[Instance]) -> Any:
+def _solve_separately(asked: ClassRequest, instances: Sequence[Instance]) -> Any:
     """One result a class; or the class that has none, and what became of it."""
     from mipfs.lab.classes import OneVsRest
     from mipfs.run.side_by_side import in_order, jobs_of

@@ -19,15 +19,15 @@ class StandardOutput(io.TextIOWrapper):
     lost: UsageError | None = None
 
     def write(self, text: str) -> int:
-        with self._reported():
+        with self._giving_up_on_error():
             return super().write(text)
 
     def flush(self) -> None:
-        with self._reported():
+        with self._giving_up_on_error():
             super().flush()
 
     @contextmanager
-    def _reported(self) -> Iterator[None]:
+    def _giving_up_on_error(self) -> Iterator[None]:
         if self.lost is not None:
             raise self.lost
         try:
@@ -44,7 +44,7 @@ class StandardOutput(io.TextIOWrapper):
 @contextmanager
 def sound_streams() -> Iterator[None]:
     """Give a run streams to write to, and leave nothing in them that Python could not write at its end."""
-    _occupy()
+    _reopen_closed_streams()
     held = sys.stdout
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -96,7 +96,7 @@ def give_up(stream: Any) -> None:
         os.close(null)
 
 
-def _occupy() -> None:
+def _reopen_closed_streams() -> None:
     """Open what was closed, so that no file of ours gets its number, and what a library prints with it."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:

@@ -108,10 +108,10 @@ def _run(
     check_target(str(folder / TABLE), option="-o")
     with progress(f"study {name}:", "units", not quiet) as tell:
         found = run(asked, folder, **how, tell=tell)
-    return _finish(found, folder, targets, quiet)
+    return _write_and_show(found, folder, targets, quiet)
 
 
-def _finish(found: StudyResults, folder: Path, targets: tuple[str | None, str | None], quiet: bool) -> int:
+def _write_and_show(found: StudyResults, folder: Path, targets: tuple[str | None, str | None], quiet: bool) -> int:
     """Write and show what there is, and return the exit code."""
     from mipfs.cli.errors import STOPPED_EARLY, complain
     from mipfs.cli.output import write_json, write_page

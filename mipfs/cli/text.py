@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from mipfs.report.blocks import Alarm, NamedValues, ReportBlock, Table
 from mipfs.report.numbers import number, percent, state_parameters
-from mipfs.report.visible import visible
+from mipfs.report.visible import escape_invisible
 
 __all__ = ["Alarm", "number", "percent", "say", "show_blocks", "show_pairs", "show_table", "state_parameters"]
 
@@ -15,7 +15,7 @@ __all__ = ["Alarm", "number", "percent", "say", "show_blocks", "show_pairs", "sh
 def say(text: str) -> None:
     """Print a line on standard output, below an empty one where it begins with one."""
     head = text.lstrip("\n")
-    print("\n" * (len(text) - len(head)) + visible(head))
+    print("\n" * (len(text) - len(head)) + escape_invisible(head))
 
 
 def show_blocks(blocks: Iterable[ReportBlock]) -> None:
@@ -66,7 +66,7 @@ def _show_rich(block: Table) -> None:
         return
     framed = sum(least) + 3 * len(least) + 1 <= console.width
     table = Framed(
-        title=Text(visible(block.title)) if block.title else None,
+        title=Text(escape_invisible(block.title)) if block.title else None,
         title_justify="left",
         box=HEAVY_HEAD if framed else None,
         padding=(0, 1) if framed else (0, 1, 0, 0),

@@ -32,7 +32,7 @@ def verify_card(asked: VerifyRequest, document: Mapping[str, Any]) -> int:
         if asked.reading.label is not None or asked.reading.positive is not None:
             raise
         report = CardReport(False, f"its labels are not those of the data: {error.message}")
-    write_json({"schema": 1} | _plain(dataclasses.asdict(report)), asked.json)
+    write_json({"schema": 1} | _as_json_value(dataclasses.asdict(report)), asked.json)
     if not report.accepted:
         complain(f"{asked.file}: rejected: {report.reason}")
         return REJECTED
@@ -55,16 +55,16 @@ def _check_card(asked: VerifyRequest, document: Mapping[str, Any], result: Resul
     return dataclasses.replace(report, result=dataclasses.replace(inside, differs=differs))
 
 
-def _plain(value: Any) -> Any:
+def _as_json_value(value: Any) -> Any:
     """What JSON has of a report."""
     from mipfs.report.visible import finite_or_none
 
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else finite_or_none(value)
+        return {name: _as_json_value(one) for name, one in value.items()}
+    return [_as_json_value(one) for one in value] if isinstance(value, list | tuple) else finite_or_none(value)
 
 
-def _whose(report: CardReport) -> str:
+def _subject_of_bound(report: CardReport) -> str:
     """What the bound is about."""
     if report.joint is None:
         return "the word of the search, not proven"
@@ -116,7 +116,7 @@ def _show(report: CardReport, document: Mapping[str, Any], result: Result) -> No
             ("card", f"accepted, by rule {report.version} of scoring"),
             ("status", with_asked(report.status, report.status, report.asked)),
             ("objective", f"{number(report.objective)}  (recomputed)"),
-            ("bound", f"{number(report.bound)}  ({_whose(report)})"),
+            ("bound", f"{number(report.bound)}  ({_subject_of_bound(report)})"),
             ("gap", f"{percent(report.gap)}  (of that bound)"),
             ("error", f"{report.error:.2%} of these data  (recomputed)"),
             ("area under ROC", f"{report.roc_auc:.4f} on these data  (recomputed)"),

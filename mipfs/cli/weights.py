@@ -118,12 +118,12 @@ def _collect_bounds(
 
     if nonnegative is None and nonpositive is None and not bounds and box is None:
         return []
-    signs = of_signs(*(() if text is None else _names(text, data) for text in (nonnegative, nonpositive)))
+    signs = of_signs(*(() if text is None else _parse_feature_names(text, data) for text in (nonnegative, nonpositive)))
     whole = {} if box is None else of_box(data.feature_names, box)
     return [signs, *map(_parse_bound, bounds or ()), whole]
 
 
-def _names(text: str, data: Instance) -> tuple[str, ...]:
+def _parse_feature_names(text: str, data: Instance) -> tuple[str, ...]:
     """The names of features; the name of one that holds a comma as it is, or among others in double quotes.
 
     Raises

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mipfs.errors import UsageError
-from mipfs.formulation import algebraic, compile
+from mipfs.formulation import algebraic_model, compile
 from mipfs.formulation.program import Formulation
 from mipfs.plumbing import output_file
 from mipfs.problem import Problem
@@ -42,7 +42,7 @@ def write(model: Any, path: str | Path, options: Mapping[str, Any] | None = None
     """
     target = Path(path)
     check_suffix(target)
-    output_file.save([(target, _content(declared_model(model, options), target.suffix.lower()))])
+    output_file.save([(target, _pyomo_content(declared_model(model, options), target.suffix.lower()))])
 
 
 def check_suffix(path: Path) -> None:
@@ -72,11 +72,11 @@ def declared_model(model: Any, options: Mapping[str, Any] | None = None) -> Any:
         return pyomo_of(model if problem is model.problem else of_problem(model, problem))
     if not isinstance(model, Problem):
         return model
-    declare = (options or {}).get("declare") or _declaration(problem)
-    return algebraic(problem) if declare is None else declared_model(declare(problem))
+    declare = (options or {}).get("declare") or _cvxpy_declaration(problem)
+    return algebraic_model(problem) if declare is None else declared_model(declare(problem))
 
 
-def _declaration(problem: Problem) -> Any:
+def _cvxpy_declaration(problem: Problem) -> Any:
     """What declares the program of a problem's formulation in CVXPY; None for those in Pyomo and for plain problems."""
     from mipfs.drivers.default import entry_of
     from mipfs.formulation import load
@@ -91,7 +91,7 @@ def _declaration(problem: Problem) -> Any:
     return load(entry.name).declare
 
 
-def _content(model: Any, suffix: str) -> bytes:
+def _pyomo_content(model: Any, suffix: str) -> bytes:
     """What Pyomo writes of a model."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"model{suffix}"

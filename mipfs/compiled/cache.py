@@ -68,7 +68,7 @@ def keep(kernel: Any) -> None:
     kernel : what ``njit`` makes of a function
     """
     numbas: Any = type(getattr(kernel, "_cache", None))
-    if is_as_expected() and _takes(numbas):
+    if is_as_expected() and _asks_known_cache(numbas):
         kernel._cache = KernelCache(kernel)
     else:
         _leave_to_numba(kernel)
@@ -121,7 +121,7 @@ def _make_ready(target: Any) -> None:
 
 
 @cache
-def _takes(numbas: Any) -> bool:
+def _asks_known_cache(numbas: Any) -> bool:
     """Whether a kernel asks its cache, one of this class, as is known, and for nothing else."""
     asked = (getattr(numbas, "load_overload", None), 3), (getattr(numbas, "save_overload", None), 3)
     others = [name for name in dir(numbas) if not name.startswith("_")]
@@ -172,16 +172,16 @@ class KernelCache:
     def _in_folders(self) -> list[Any]:
         """numba's files of the function, in every folder that is read; the last is written to, if any can be."""
         if self._files is None:
-            base, stamp = self._base(), self._stamp()
-            self._files = [IndexDataCacheFile(str(folder), base, stamp) for folder in kept.folders()]
+            base, stamp = self._cache_name(), self._source_key()
+            self._files = [IndexDataCacheFile(str(folder), base, stamp) for folder in kept.cache_folders()]
         return self._files
 
-    def _base(self) -> str:
+    def _cache_name(self) -> str:
         code = self._function.__code__
         module = self._function.__module__.removeprefix("mipfs.")
         return f"{module}.{self._function.__qualname__}-{code.co_firstlineno}".replace("<", "").replace(">", "")
 
-    def _stamp(self) -> str:
+    def _source_key(self) -> str:
         """The key; of a kernel that is none of the package's, with a hash over its own file."""
         path = Path(inspect.getfile(self._function))
         if kept.PACKAGE in path.parents or not path.exists():
@@ -192,27 +192,27 @@ class KernelCache:
         """Whether code for arguments of these types, or of any, is kept."""
         with suppress(OSError, *BROKEN):
             found = [file._load_index() for file in self._in_folders()]
-            return any(found) if types is None else any(self._key(types, kernel.targetctx) in one for one in found)
+            return any(found) if types is None else any(self._type_key(types, kernel.targetctx) in one for one in found)
         return False
 
-    def _key(self, types: Any, target: Any) -> Any:
+    def _type_key(self, types: Any, target: Any) -> Any:
         return types, target.codegen().magic_tuple()
 
-    def _found(self, types: Any, target: Any) -> Any:
+    def _load_kept(self, types: Any, target: Any) -> Any:
         for file in self._in_folders():
             try:
                 _make_ready(target)
-                held = file.load(self._key(types, target))
+                held = file.load(self._type_key(types, target))
                 if held is not None:
                     copied, reduced = held
                     for module, name, of in copied:
                         getattr(import_module(module), name).compile(of)
-                    return self._note(types, CompileResult._rebuild(target, *reduced))
+                    return self._register_code(types, CompileResult._rebuild(target, *reduced))
             except (OSError, *BROKEN) as error:
-                LOG.info("machine code of %s is not used: %s", self._base(), error)
+                LOG.info("machine code of %s is not used: %s", self._cache_name(), error)
         return None
 
-    def _note(self, types: Any, data: Any) -> Any:
+    def _register_code(self, types: Any, data: Any) -> Any:
         """Code for arguments of some types, whose name is known from now on."""
         function = self._function
         if "<" not in function.__qualname__:
@@ -224,30 +224,30 @@ class KernelCache:
         if has_failed():
             numbas = _leave_to_numba(self._kernel)
             return None if numbas is None else numbas.load_overload(sig, target_context)
-        found = self._found(sig, target_context)
+        found = self._load_kept(sig, target_context)
         if found is not None or self._lock is not None or kept.home() is None:
             return found
-        self._take()
-        found = self._found(sig, target_context)
+        self._take_lock()
+        found = self._load_kept(sig, target_context)
         if found is not None:
-            self._release()
+            self._release_lock()
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep code; where it cannot be written, that is said once, and the program goes on."""
         try:
             if kept.home() is None:
-                kept.unkept("there is no folder that can be written to, and that only this user can write to")
+                kept.warn_not_kept("there is no folder that can be written to, and that only this user can write to")
             elif not data.library.has_dynamic_globals:  # code that holds addresses of this process
-                reduced = self._note(sig, data)._replace(type_annotation="")._reduce()
+                reduced = self._register_code(sig, data)._replace(type_annotation="")._reduce()
                 held = copied_kernels(data.library.get_llvm_str()), reduced
-                self._save(self._in_folders()[-1], self._key(sig, data.target_context), held)
+                self._save(self._in_folders()[-1], self._type_key(sig, data.target_context), held)
         except OSError as error:
-            kept.unkept(str(error.strerror or error))
+            kept.warn_not_kept(str(error.strerror or error))
         except BROKEN as error:
             self._give_up(error, sig, data)
         finally:
-            self._release()
+            self._release_lock()
 
     def _save(self, file: Any, key: Any, held: Any) -> None:
         try:
@@ -266,13 +266,13 @@ class KernelCache:
         if numbas is not None:
             numbas.save_overload(sig, data)
 
-    def _take(self) -> None:
+    def _take_lock(self) -> None:
         """Wait for whoever compiles the function, who may die or meet an error: not for ever."""
         folder = kept.home()
         if fcntl is None or folder is None:
             return
         with suppress(OSError):
-            self._lock = open(folder / f"{self._base()}.lock", "wb")  # noqa: SIM115
+            self._lock = open(folder / f"{self._cache_name()}.lock", "wb")  # noqa: SIM115
         end = time.monotonic() + PATIENCE_SECONDS
         while self._lock is not None and time.monotonic() < end:
             try:
@@ -284,7 +284,7 @@ class KernelCache:
             else:
                 return
 
-    def _release(self) -> None:
+    def _release_lock(self) -> None:
         if self._lock is not None:
             self._lock.close()
             self._lock = None

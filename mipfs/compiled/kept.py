@@ -131,7 +131,7 @@ def home() -> Path | None:
 
 
 @cache
-def folders() -> list[Path]:
+def cache_folders() -> list[Path]:
     """The folders that machine code is read from, in order; the last is `home`, where there is one."""
     if config.CACHE_DIR:
         named = Path(config.CACHE_DIR) / f"mipfs-{key()}"
@@ -153,11 +153,11 @@ def use_beside() -> None:
         parent.mkdir(exist_ok=True)
         (parent / f"mipfs-{key()}").mkdir(mode=0o755, exist_ok=True)
     home.cache_clear()
-    folders.cache_clear()
+    cache_folders.cache_clear()
 
 
 @cache
-def unkept(why: str) -> None:
+def warn_not_kept(why: str) -> None:
     """Say that code is not kept, once for every reason."""
     LOG.warning("compiled kernels are not kept, and each process compiles them: %s; see NUMBA_CACHE_DIR", why)
 

@@ -2,9 +2,9 @@
 """Arrays that a kernel lends to what it calls: nobody counts who has them, and tuples of them are not copied.
 
 numba counts the owners of an array by an atomic addition, wherever one is read from a tuple, cut or passed on: a
-seventh of the time of a search by `branch`, whose steps hand tuples of arrays to one another. What `lend` gives has no
-owner, and neither has what is cut from it. Whoever lends holds the arrays until the last use of what was lent: those
-that a kernel is given are held by its caller in Python, those that it makes by itself, up to its call of
+seventh of the time of a search by `branch`, whose steps hand tuples of arrays to one another. What `lend_arrays` gives
+has no owner, and neither has what is cut from it. Whoever lends holds the arrays until the last use of what was lent:
+those that a kernel is given are held by its caller in Python, those that it makes by itself, up to its call of
 `hold_until_here`.
 
 And numba passes a tuple number by number, seven to nine of them an array, through every call: most of the time of the
@@ -24,7 +24,7 @@ from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, lower_builtin, lower_getattr_generic, models, register_model, type_callable
 
 
-def lend(values: Any) -> Any:
+def lend_arrays(values: Any) -> Any:
     """An array, or the arrays of a tuple, without their owners."""
     return values
 
@@ -54,7 +54,7 @@ class BorrowedModel(models.OpaqueModel):
 
 
 def lent_type(kind: Any) -> Any:
-    """What `lend` makes of a type."""
+    """What `lend_arrays` makes of a type."""
     if isinstance(kind, types.BaseNamedTuple):
         return BorrowedTuple(kind)
     if isinstance(kind, types.BaseTuple):
@@ -62,7 +62,7 @@ def lent_type(kind: Any) -> Any:
     return kind
 
 
-@type_callable(lend)
+@type_callable(lend_arrays)
 def _type_lent(context):  # type: ignore[no-untyped-def]
     return lent_type
 
@@ -94,9 +94,9 @@ def _lower_field(context, builder, kind, value, name):  # type: ignore[no-untype
     return _without_owner(context, builder, kind.types[place], field)
 
 
-@lower_builtin(lend, types.Any)
+@lower_builtin(lend_arrays, types.Any)
 def _lower_lent(context, builder, signature, given):  # type: ignore[no-untyped-def]
-    return _lend(context, builder, signature.args[0], given[0])
+    return _lend_value(context, builder, signature.args[0], given[0])
 
 
 @lower_builtin(hold_until_here, types.Any)
@@ -109,12 +109,12 @@ def _frame_of(context: Any, kind: BorrowedTuple) -> Any:
     return cgutils.ir.LiteralStructType([context.get_value_type(one) for one in kind.types])
 
 
-def _lend(context: Any, builder: Any, of: Any, value: Any) -> Any:
+def _lend_value(context: Any, builder: Any, of: Any, value: Any) -> Any:
     """A value as it is lent: arrays without owners, named tuples by their address."""
     if isinstance(of, types.BaseTuple):
         kinds: Any = of
         found = zip(kinds, cgutils.unpack_tuple(builder, value, len(of)), strict=True)
-        parts = [_lend(context, builder, *part) for part in found]
+        parts = [_lend_value(context, builder, *part) for part in found]
         kind = lent_type(of)
         if not isinstance(kind, BorrowedTuple):
             return context.make_tuple(builder, kind, parts)

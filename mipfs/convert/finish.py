@@ -24,7 +24,7 @@ from mipfs.errors import DataError
 from mipfs.plumbing.arrays import Integers
 from mipfs.readers.files import DESCRIPTION, MANIFEST, description_of
 from mipfs.readers.labels import map_labels
-from mipfs.readers.manifest import FORMAT, VERSION, Manifest, crc
+from mipfs.readers.manifest import FORMAT, VERSION, Manifest, crc_of_file
 from mipfs.readers.store import RECIPE
 from mipfs.readers.table import Table
 from mipfs.readers.table_chunks import name_columns
@@ -70,7 +70,7 @@ def finish(
         values = runs.block(chosen, counts[start:stop], dtype)
         digest.add(sparse.csc_array(tuple(values), shape=(n, stop - start)))
         if f"{k:05d}" not in files:
-            files[f"{k:05d}"], most = _write_block(store, k, _dense(values, n) if dense else values, n)
+            files[f"{k:05d}"], most = _write_block(store, k, _dense_columns(values, n) if dense else values, n)
             state |= {"most": [*state["most"][:k], most], "blocks": files}
             save_state(folder, state)
         progress(stop, p)
@@ -78,10 +78,10 @@ def finish(
     listed = {name: one for block_files in files.values() for name, one in block_files.items()} | y_files
     if names is not None:
         write_text(store / "names.json", json.dumps({"names": names, "groups": groups, **apart}, ensure_ascii=False))
-        listed["names.json"] = _entry(store / "names.json")
+        listed["names.json"] = _size_and_crc(store / "names.json")
     if asked.survey.recipe:
         write_text(store / RECIPE, json.dumps(document(asked.survey, groups), ensure_ascii=False))
-        listed[RECIPE] = _entry(store / RECIPE)
+        listed[RECIPE] = _size_and_crc(store / RECIPE)
     description = description_of(source)
     if os.path.exists(description):
         write_text(store / DESCRIPTION, description.read_text(encoding="utf-8-sig"))
@@ -138,7 +138,7 @@ def _dense_ranges(n: int, p: int, most: int) -> list[tuple[int, int]]:
     return [(start, min(start + width, p)) for start in range(0, p, width)]
 
 
-def _dense(values: Csc, n: int) -> Any:
+def _dense_columns(values: Csc, n: int) -> Any:
     """The columns as an array in Fortran order."""
     w = values.indptr.size - 1
     full = np.zeros((n, w), dtype=values.data.dtype, order="F")
@@ -155,12 +155,12 @@ def _write_block(store: Path, number: int, values: Any, n: int) -> tuple[dict[st
     for name, array in arrays.items():
         path = store / f"{number:05d}.{name}.npy"
         save(path, array)
-        found[path.name] = _entry(path)
+        found[path.name] = _size_and_crc(path)
     return found, min(float(known.squares.max(initial=0.0)), sys.float_info.max)
 
 
-def _entry(path: Path) -> list[int]:
-    return [os.path.getsize(path), crc(path)]
+def _size_and_crc(path: Path) -> list[int]:
+    return [os.path.getsize(path), crc_of_file(path)]
 
 
 def _write_samples(
@@ -185,5 +185,5 @@ def _write_samples(
         arrays["sample_weight"] = checks.sample_weights(weights, n, str(source))
     for name, array in arrays.items():
         save(store / f"{name}.npy", array)
-        found[f"{name}.npy"] = _entry(store / f"{name}.npy")
+        found[f"{name}.npy"] = _size_and_crc(store / f"{name}.npy")
     return dataclasses.asdict(labels), found

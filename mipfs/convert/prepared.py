@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.data.recipe import FREQUENT, LEVEL, MEDIAN, MISSING_LEVEL, Filled, Recipe, statistic
+from mipfs.data.recipe import FREQUENT, LEVEL, MEDIAN, MISSING_LEVEL, Filled, Recipe, fill_value
 from mipfs.errors import DataError, DataWarning, UsageError
 from mipfs.plumbing.arrays import Integers
 from mipfs.readers import PREPARED, chunks
@@ -58,7 +58,7 @@ class Survey:
         """A piece of the table without missing values."""
         if not self.filled:
             return list(names), list(columns)
-        adds = {one.name for one in self.filled if _adds(one)}
+        adds = {one.name for one in self.filled if _adds_missing_feature(one)}
         impute = {one.name: LEVEL if one.name in adds else MEDIAN for one in self.filled}
         whole = RecipeInUse(Recipe(impute=impute), {one.name: one.value for one in self.filled}, ())
         of_roles = {name: column for name, column in zip(names, columns, strict=True) if name in roles}
@@ -71,7 +71,7 @@ class Survey:
         return tuple(replace(one, features=tuple(groups.get(one.name, (one.name,)))) for one in self.filled)
 
 
-def _adds(one: Filled) -> bool:
+def _adds_missing_feature(one: Filled) -> bool:
     """Whether a column of numbers has a feature beside it that says where it was missing."""
     return one.how == LEVEL and not isinstance(one.value, str) and bool(one.rows.size)
 
@@ -98,14 +98,14 @@ class ConversionRequest:
 
 
 @contextmanager
-def _pieces(source: Path, kind: str, label: Any, recipe: Recipe) -> Iterator[Any]:
+def _reread_table(source: Path, kind: str, label: Any, recipe: Recipe) -> Iterator[Any]:
     """The table once more from its beginning."""
     with chunks.unpack_file(source) as (stream, _), warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # the conversion itself says them
         yield batches_of(kind, source, stream, label, 0, RecipeInUse(recipe))
 
 
-def survey(source: Path, kind: str, label: Any, recipe: Recipe, room: int, roles: Sequence[str]) -> Survey:
+def survey_missing(source: Path, kind: str, label: Any, recipe: Recipe, room: int, roles: Sequence[str]) -> Survey:
     """Find what stands for missing values.
 
     Parameters
@@ -142,7 +142,7 @@ def survey(source: Path, kind: str, label: Any, recipe: Recipe, room: int, roles
     at_once = max(1, room // max(8 * n, 1))
     for start in range(0, len(columns), at_once):
         some = columns[start : start + at_once]
-        values |= _statistics(source, kind, label, recipe, some)
+        values |= _fill_values(source, kind, label, recipe, some)
     for name, one in seen.items():
         if one.words:
             most = max(one.words.values())
@@ -158,7 +158,7 @@ def _count_values(
     """Of every column with a recipe for missing values the words, how many numbers, and where it is missing."""
     seen = dict[str, _Seen]()
     n = 0
-    with _pieces(source, kind, label, recipe) as found:
+    with _reread_table(source, kind, label, recipe) as found:
         for names, columns, _ in found:
             for name, column in zip(names, columns, strict=True):
                 if name in roles or recipe.how(name) is None:
@@ -174,16 +174,16 @@ def _count_values(
     return seen, n
 
 
-def _statistics(source: Path, kind: str, label: Any, recipe: Recipe, some: Sequence[str]) -> dict[str, float]:
+def _fill_values(source: Path, kind: str, label: Any, recipe: Recipe, some: Sequence[str]) -> dict[str, float]:
     """What stands for a missing value of some columns of numbers."""
     held: dict[str, list[Any]] = {name: [] for name in some}
-    with _pieces(source, kind, label, recipe) as found:
+    with _reread_table(source, kind, label, recipe) as found:
         for names, columns, _ in found:
             for name, column in zip(names, columns, strict=True):
                 if name in held and column.dtype.kind == "f":
                     held[name].append(column[~np.isnan(column)])
     hows = {name: FREQUENT if recipe.how(name) == FREQUENT else MEDIAN for name in some}
-    return {name: float(statistic(np.concatenate(parts), hows[name])) for name, parts in held.items()}
+    return {name: float(fill_value(np.concatenate(parts), hows[name])) for name, parts in held.items()}
 
 
 def document(survey: Survey, groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:

@@ -28,9 +28,9 @@ class EntryBuffer:
         self.capacity = max(1024, memory // (2 * (8 + np.dtype(dtype).itemsize)))
         self._dtype = dtype
         self.size = 0
-        self._grow(0)
+        self._grow_buffers(0)
 
-    def _grow(self, least: int) -> None:
+    def _grow_buffers(self, least: int) -> None:
         room = max(least, self.capacity)
         kinds = (np.int32, np.int32, self._dtype)
         old = getattr(self, "_arrays", None)
@@ -42,7 +42,7 @@ class EntryBuffer:
         """Take in entries."""
         end = self.size + columns.size
         if end > self._arrays[0].size:
-            self._grow(end)
+            self._grow_buffers(end)
         for array, part in zip(self._arrays, (columns, rows, values), strict=True):
             array[self.size : end] = part
         self.size = end
@@ -88,7 +88,7 @@ class SortedRuns:
 
     def block(self, chosen: Integers | range, counts: Integers, dtype: str) -> Csc:
         """The columns `chosen`, whose entries are `counts`, with rows ascending."""
-        from mipfs.kernels.text import place
+        from mipfs.kernels.text import place_entries
 
         ends = np.concatenate([[0], np.cumsum(counts)])
         data: Any  # float32 or float64
@@ -97,12 +97,12 @@ class SortedRuns:
         indices = np.empty(ends[-1], dtype=np.int32)
         heads = ends[:-1].copy()
         for columns, rows, values in self._runs:
-            for first, at in _pieces(columns, chosen):
-                place(columns[at], first, rows[at], values[at], heads, indices, data)
+            for first, at in _run_pieces(columns, chosen):
+                place_entries(columns[at], first, rows[at], values[at], heads, indices, data)
         return Csc(data, indices, indptr)
 
 
-def _pieces(columns: Any, chosen: Integers | range) -> Iterator[tuple[int, slice]]:
+def _run_pieces(columns: Any, chosen: Integers | range) -> Iterator[tuple[int, slice]]:
     """What of a run belongs to the chosen columns, and the column that would be the first of the block."""
     if isinstance(chosen, range):
         low, high = np.searchsorted(columns, (chosen.start, chosen.stop)).tolist()

@@ -21,7 +21,7 @@ import numpy as np
 
 from mipfs.convert.finish import finish
 from mipfs.convert.kept import GrowingFile, load_state, save_state
-from mipfs.convert.prepared import ConversionRequest, survey
+from mipfs.convert.prepared import ConversionRequest, survey_missing
 from mipfs.convert.spill import EntryBuffer
 from mipfs.data.checks import memory as of_machine
 from mipfs.data.recipe import Recipe
@@ -105,10 +105,12 @@ def convert(
     if os.path.lexists(place):
         raise UsageError(f"{place}: exists already; remove it, or give another place")
     parts = {"drop": drop, "use": use, "impute": impute, "types": types, "missing": missing}
-    with _alone(folder, place):
+    with _locked_folder(folder, place):
         asked = _request_of(source, kind, parts, words, label, memory * MB)
-        state = _read(source, kind, folder, dtype, memory, (label, positive, n_features), asked, progress or _silent)
-        made = finish(source, folder, place, state, dtype, block * MB, asked, progress or _silent)
+        state = _read(
+            source, kind, folder, dtype, memory, (label, positive, n_features), asked, progress or _ignore_progress
+        )
+        made = finish(source, folder, place, state, dtype, block * MB, asked, progress or _ignore_progress)
     # What was open until now: Windows removes no such file, and the folder that held it was left.
     shutil.rmtree(folder, ignore_errors=True)
     return made
@@ -121,16 +123,16 @@ def _request_of(
     sidecar = DataDescription.beside(source)
     recipe = Recipe.of(**{name: sidecar.recipe[name] if value is None else value for name, value in given.items()})
     column = label if label is not None else sidecar.label or ("y" if kind == "npz" else LABEL)
-    found = survey(source, kind, column, recipe, room, (column, BAG, WEIGHT))
+    found = survey_missing(source, kind, column, recipe, room, (column, BAG, WEIGHT))
     return ConversionRequest(found, tuple(sidecar.words if words is None else words), column)
 
 
-def _silent(done: int, total: int) -> None:
+def _ignore_progress(done: int, total: int) -> None:
     """Nobody listens."""
 
 
 @contextmanager
-def _alone(folder: Path, place: Path) -> Iterator[None]:
+def _locked_folder(folder: Path, place: Path) -> Iterator[None]:
     """The folder of what is unfinished, for this process only: the lock goes with it, however it ends."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -168,8 +170,8 @@ def _read(
     """The first pass: runs in `folder`, and what is known of the samples."""
     label, positive, n_features = options
     sidecar = DataDescription.beside(source)
-    given = _names(sidecar, kind, source)
-    n_features = _features(given, kind, n_features, source)
+    given = _stated_names(sidecar, kind, source)
+    n_features = _feature_count(given, kind, n_features, source)
     with chunks.unpack_file(source) as (stream, hashed):
         size = os.path.getsize(source)
         about = [str(source.resolve()), size, os.stat(source).st_mtime_ns, dtype, label, positive, n_features]
@@ -196,19 +198,19 @@ def _read(
             save_state(folder, state)
         if state["stage"] != "reading":
             return state
-        found = _chunks(kind, source, stream, asked, n_features, state["position"])
+        found = _read_chunks(kind, source, stream, asked, n_features, state["position"])
         samples = SampleFiles(folder, source, state)
         buffer = EntryBuffer(min(memory * MB, of_machine()), dtype)
         for chunk in found:
-            values = _narrow(chunk, dtype, source)
+            values = _as_stored_type(chunk, dtype, source)
             buffer.add(chunk.columns, samples.take(chunk), values)
             largest = max(state["largest"], float(np.abs(values).max(initial=0.0)))
             state |= {"largest": largest, "position": chunk.position, "width": chunk.width}
             if buffer.is_full:
-                _settle(folder, buffer, samples, state)
+                _write_run(folder, buffer, samples, state)
             progress(hashed.bytes // MB, size // MB)
         if buffer.size:
-            _settle(folder, buffer, samples, state)
+            _write_run(folder, buffer, samples, state)
         samples.close()
         if not state["rows"]:
             raise DataError("the file has no samples", "give at least one sample of each class", path=source)
@@ -224,14 +226,14 @@ def _read(
         return state
 
 
-def _names(sidecar: DataDescription, kind: str, source: Path) -> Sequence[str] | None:
+def _stated_names(sidecar: DataDescription, kind: str, source: Path) -> Sequence[str] | None:
     """The names of the features that stand beside the data: those of the .toml, else the lines of ``names.txt``."""
     if sidecar.names is not None or kind not in ("svmlight", "npz"):
         return sidecar.names
     return read_names(source)
 
 
-def _features(given: Sequence[str] | None, kind: str, n_features: int | None, source: Path) -> int | None:
+def _feature_count(given: Sequence[str] | None, kind: str, n_features: int | None, source: Path) -> int | None:
     """How many features there are, where svmlight leaves that open."""
     if kind != "svmlight":
         if n_features is not None:
@@ -245,7 +247,7 @@ def _features(given: Sequence[str] | None, kind: str, n_features: int | None, so
     return n_features
 
 
-def _chunks(
+def _read_chunks(
     kind: str,
     source: Path,
     stream: IO[bytes],
@@ -263,7 +265,7 @@ def _chunks(
     raise DataError(f"{kind} files are read as a whole alone", "write it as CSV, Parquet, svmlight or npz", path=source)
 
 
-def _narrow(chunk: Chunk, dtype: str, source: Path) -> Any:
+def _as_stored_type(chunk: Chunk, dtype: str, source: Path) -> Any:
     """The values as they are stored; one that is beyond float32 is refused."""
     if dtype == "float64":
         return chunk.values
@@ -278,7 +280,7 @@ def _narrow(chunk: Chunk, dtype: str, source: Path) -> Any:
     return values
 
 
-def _settle(folder: Path, buffer: EntryBuffer, samples: SampleFiles, state: dict[str, Any]) -> None:
+def _write_run(folder: Path, buffer: EntryBuffer, samples: SampleFiles, state: dict[str, Any]) -> None:
     """Write a run, and say so."""
     buffer.write(folder / "spill", state["runs"])
     samples.settle()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mipfs.data.checks import anywhere
+from mipfs.data.checks import any_nonzero
 from mipfs.plumbing.arrays import Array
 
 
@@ -39,7 +39,7 @@ class Block:
     @property
     def is_centred(self) -> bool:
         """Whether something is subtracted from the values."""
-        return anywhere(self.center)
+        return any_nonzero(self.center)
 
     @property
     def shape(self) -> tuple[int, int]:

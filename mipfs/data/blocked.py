@@ -117,14 +117,14 @@ class ColumnPart(ABC):
         for j, low, high in zip(local.tolist(), ends[:-1].tolist(), ends[1:].tolist(), strict=True):
             values[low:high] = data[indptr[j] : indptr[j + 1]]
             rows[low:high] = indices[indptr[j] : indptr[j + 1]]
-        return _csc(values, rows, ends, self.n)
+        return _canonical_csc(values, rows, ends, self.n)
 
     def whole(self) -> Any:
         """All columns of the part in float64."""
         found = self.values
         if not isinstance(found, Csc):
             return np.asfortranarray(found, dtype=float)
-        return _csc(np.asarray(found.data, dtype=float), found.indices, found.indptr, self.n)
+        return _canonical_csc(np.asarray(found.data, dtype=float), found.indices, found.indptr, self.n)
 
 
 class MemoryPart(ColumnPart):
@@ -150,18 +150,18 @@ class MemoryPart(ColumnPart):
         return self._values
 
     @cached_property
-    def _known(self) -> tuple[npt.NDArray[np.float32], Statistics]:
+    def _narrow_and_statistics(self) -> tuple[npt.NDArray[np.float32], Statistics]:
         return summary(self._values, self.n)
 
     @property
     def sums(self) -> npt.NDArray[np.float32]:
         """At least Σ_i |x_ij|."""
-        return self._known[0]
+        return self._narrow_and_statistics[0]
 
     @property
     def statistics(self) -> Statistics:
         """What is known of the columns."""
-        return self._known[1]
+        return self._narrow_and_statistics[1]
 
 
 class Rescaled(ColumnPart):
@@ -264,12 +264,12 @@ class Blocked(matrix.ByColumns, matrix.StoredMatrix):
             else:
                 scale[at] = part.statistics.norm
         if self.is_sparse and kind == "standard":
-            full = np.empty(0, dtype=np.int64) if rules == FIRST_RULES else self._full
+            full = np.empty(0, dtype=np.int64) if rules == FIRST_RULES else self._columns_without_zeros
             center = matrix.center_of(full, shift, scale)
         return out, center, shift, scale
 
     @cached_property
-    def _full(self) -> Integers:
+    def _columns_without_zeros(self) -> Integers:
         """The columns without implicit zeros."""
         return np.concatenate([part.start + part.full for part in self.parts])
 
@@ -307,9 +307,9 @@ class Blocked(matrix.ByColumns, matrix.StoredMatrix):
             raise UsageError("data in blocks of columns is read by columns; take rows before `mipfs convert`")
         p = self.shape[1]
         ids = np.arange(*columns.indices(p)) if isinstance(columns, slice) else np.asarray(columns, dtype=np.int64)
-        return self._gather(np.where(ids < 0, ids + p, ids))
+        return self._gather_columns(np.where(ids < 0, ids + p, ids))
 
-    def _gather(self, ids: Integers) -> Any:
+    def _gather_columns(self, ids: Integers) -> Any:
         """The columns `ids`, each from the kept ones or from its part."""
         found: dict[int, Any] = {j: self._kept[j] for j in ids.tolist() if j in self._kept}
         missing = np.array(sorted({*ids.tolist()} - found.keys()), dtype=np.int64)
@@ -320,7 +320,7 @@ class Blocked(matrix.ByColumns, matrix.StoredMatrix):
             values = self._scale_columns(part, part.gather(local), local)
             for t, j in enumerate(inside.tolist()):
                 found[j] = values[:, [t]]
-                self._keep(j, found[j])
+                self._cache_column(j, found[j])
         if not ids.size:
             return sparse.csc_array((self.shape[0], 0)) if self.is_sparse else np.empty((self.shape[0], 0))
         columns = [found[j] for j in ids.tolist()]
@@ -328,9 +328,9 @@ class Blocked(matrix.ByColumns, matrix.StoredMatrix):
             return np.asfortranarray(np.hstack(columns))
         data, rows = (np.concatenate([getattr(one, name) for one in columns]) for name in ("data", "indices"))
         ends = np.concatenate([[0], np.cumsum([one.nnz for one in columns])])
-        return _csc(data, rows, ends, self.shape[0])
+        return _canonical_csc(data, rows, ends, self.shape[0])
 
-    def _keep(self, j: int, column: Any) -> None:
+    def _cache_column(self, j: int, column: Any) -> None:
         size = column.data.nbytes + column.indices.nbytes if self.is_sparse else column.nbytes
         if size > CACHED_BYTES:
             return
@@ -444,7 +444,7 @@ def summary(values: Csc | Floats, n: int) -> tuple[npt.NDArray[np.float32], Stat
         step = max(1, FULL_AT_ONCE // n)
         for ids in (full[start : start + step] for start in range(0, full.size, step)):  # as dense columns, to the bit
             X = np.array([values.data[values.indptr[j] : values.indptr[j + 1]] for j in ids.tolist()], dtype=float).T
-            found[1:3, ids], found[3, ids] = matrix.moments(X, "standard"), matrix.moments(X, "unit")[1]
+            found[1:3, ids], found[3, ids] = matrix.column_moments(X, "standard"), matrix.column_moments(X, "unit")[1]
     else:
         X = np.asfortranarray(values, dtype=float)
         one, found = np.abs(X).sum(axis=0), np.empty((4, X.shape[1]))
@@ -472,7 +472,9 @@ MOST_COLUMNS = 1 << 20
 """Columns of a part at most: what is computed of every one of them is one block too."""
 
 
-def _csc(data: Array, indices: npt.NDArray[np.integer[Any]], ends: npt.NDArray[Any], n: int) -> sparse.csc_array:
+def _canonical_csc(
+    data: Array, indices: npt.NDArray[np.integer[Any]], ends: npt.NDArray[Any], n: int
+) -> sparse.csc_array:
     """Canonical columns."""
     narrow = ends[-1] <= np.iinfo(np.int32).max
     found = sparse.csc_array(

@@ -53,14 +53,14 @@ def settle_bounds(
             if name in INTERCEPTS:
                 raise UsageError(f"weight_bounds: {name!r}: the intercept has no bounds; bias=False leaves it out")
             raise UsageError(f"weight_bounds: no feature is called {name!r}; {unknown(str(name))}")
-        ends = _ends(name, pair)
+        ends = _feature_bounds(name, pair)
         if ends != FREE:
             each = dict.fromkeys(members, ends)
             found |= both({one: found[one] for one in members if one in found}, each)
     return dict(sorted(found.items(), key=lambda one: index[one[0]]))
 
 
-def _ends(name: str, pair: Any) -> tuple[float, float]:
+def _feature_bounds(name: str, pair: Any) -> tuple[float, float]:
     """The two ends of a feature."""
     try:
         low, high = pair

@@ -78,7 +78,7 @@ def label(value: Any) -> None:
         )
 
 
-def anywhere(values: npt.NDArray[Any]) -> bool:
+def any_nonzero(values: npt.NDArray[Any]) -> bool:
     """Whether some value is not zero; of one number that stands for all, which costs no memory, this one is asked."""
     repeated = values.size > 0 and all(stride == 0 for stride in values.strides)
     return bool(values.flat[0] if repeated else np.any(values))

@@ -87,7 +87,7 @@ def in_order(given: Mapping[Any, float], labels: Sequence[Any]) -> list[float]:
     """The weights of the labels, in their order; 1 of those that are not named."""
     found: dict[int, float] = {}
     for label, weight in given.items():
-        place = next((k for k, own in enumerate(labels) if _same(own, label)), None)
+        place = next((k for k, own in enumerate(labels) if _same_label(own, label)), None)
         if place is None:
             known = " and ".join(filter(None, [", ".join(map(_show_label, labels[:-1])), _show_label(labels[-1])]))
             raise UsageError(f"class_weight names {label!r}, which is no label: these are {known}")
@@ -131,7 +131,7 @@ def by_sample(weights: tuple[float, float], y: Array) -> Array:
     return np.where(y > 0, weights[1], weights[0])
 
 
-def _same(own: Any, asked: Any) -> bool:
+def _same_label(own: Any, asked: Any) -> bool:
     """Whether a label is what was asked for: a number by its value, a word by its text."""
     try:
         return float(own) == float(asked)

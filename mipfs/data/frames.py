@@ -52,13 +52,13 @@ def as_rows(X: Any) -> Any:
     UsageError
         As `as_frame`; columns of several lengths.
     """
-    records = _records(X)
+    records = _as_records(X)
     return as_frame(X) if records is None else _of_records(records)
 
 
 def is_by_names(X: Any) -> bool:
     """Whether a value is rows by the names of their cells, which stand in no order."""
-    return _records(X) is not None
+    return _as_records(X) is not None
 
 
 def _is_named(row: Any) -> bool:
@@ -66,7 +66,7 @@ def _is_named(row: Any) -> bool:
     return isinstance(row, Mapping) and all(isinstance(name, str) for name in row)
 
 
-def _records(X: Any) -> Any:
+def _as_records(X: Any) -> Any:
     """Rows by the names of their cells, or columns by theirs; None where X is something else."""
     if _is_named(X):
         return X if any(np.ndim(cell) for cell in X.values()) else [X]

@@ -149,7 +149,8 @@ class Instance:
         Of a `part` the positions of its samples in the whole, and the whole's `scale`: the user's columns of a part are
         the scaled ones of the whole.
     exponent : int, e where all columns, and `scale` with them, are in the unit 2^e (`in_unit`); 0 of data as it is read
-    counts : (n,) ndarray or None, how often samples count in means and deviations (`matrix.uneven`): by the weights of
+    counts : (n,) ndarray or None, how often samples count in means and deviations (`matrix.uneven_weights`): by the
+    weights of
         samples alone, whatever a class weighs; None where all count the same
     split : Split or None, which samples belong together, so that no fold or draw takes them apart
     """
@@ -236,7 +237,7 @@ class Instance:
         if user is None:
             return block, own
         Z = sparse.csc_array(block.values[:, centred])
-        rest = matrix.remainders(user, Z, block.center[centred], self.shift[at], self.scale[at])
+        rest = matrix.scaling_remainders(user, Z, block.center[centred], self.shift[at], self.scale[at])
         lossy = np.flatnonzero(abs(rest).max(axis=0).toarray())
         values = sparse.csc_array(sparse.hstack([block.values, rest[:, lossy]], format="csc"))
         return Block(values, np.append(block.center, np.zeros(lossy.size))), np.append(own, centred[lossy])
@@ -246,7 +247,7 @@ class Instance:
         user = self.unscaled_of(ids) if self.rules != FIRST_RULES and np.any(self.center[ids]) else None
         if user is None:
             return self.block(ids).dense()
-        return np.asfortranarray(matrix.standing(user.toarray(order="F"), self.shift[ids], self.scale[ids]))
+        return np.asfortranarray(matrix.scaled_user_values(user.toarray(order="F"), self.shift[ids], self.scale[ids]))
 
     def unscaled_of(self, ids: npt.NDArray[np.int64]) -> Any:
         """Sparse columns as the user has them; None where that is not known."""
@@ -362,7 +363,7 @@ class Instance:
         """Positions of the named features; an unknown name is a `UsageError`."""
         unknown = [name for name in names if name not in self.index]
         if unknown:
-            raise UsageError(f"no feature is called {unknown[0]!r}; {nearest(unknown[0], self.feature_names)}")
+            raise UsageError(f"no feature is called {unknown[0]!r}; {misspelling_hint(unknown[0], self.feature_names)}")
         return np.array([self.index[name] for name in names], dtype=np.int64)
 
     @classmethod
@@ -425,8 +426,8 @@ class Instance:
         signs = checks.signs(y, n, training, path)
         none = sample_weight is None and isinstance(X, Blocked)  # of many rows even ones take memory
         weights = np.broadcast_to(1.0, (n,)) if none else checks.sample_weights(sample_weight, n, path)
-        bag = _bags(bags, n, path)
-        own = matrix.uneven(weights if counts is None else checks.sample_weights(counts, n, path))
+        bag = _checked_bags(bags, n, path)
+        own = matrix.uneven_weights(weights if counts is None else checks.sample_weights(counts, n, path))
         values, center, shift, divisor = matrix.scale_columns(X, scale, own if rules >= WEIGHED_RULES else None)
         most = None if isinstance(values, matrix.StoredMatrix) else matrix.largest(values)
         if training:
@@ -441,8 +442,8 @@ class Instance:
             divisor,
             labels=labels or Labels(),
             sample_weight=weights,
-            cost=_numbers("cost", cost),
-            penalty=_numbers("penalty", penalty),
+            cost=_checked_numbers("cost", cost),
+            penalty=_checked_numbers("penalty", penalty),
             groups={name: check_value(f"group {name!r}", one, tuple[str, ...]) for name, one in (groups or {}).items()},
             rows=tuple(rows),
             select=select or SelectDefaults(),
@@ -491,7 +492,7 @@ class Instance:
         DataError
             A column with values so much smaller than the largest one that floating point does not hold both.
         """
-        lost = unit.inexact(self.X, -exponent)
+        lost = unit.first_inexact_column(self.X, -exponent)
         if lost is not None:
             small, far = (self.feature_names[j] for j in (lost, unit.column_of_largest(self.X)))
             raise DataError(
@@ -520,7 +521,7 @@ class Instance:
 
     def like(self, name: str) -> str:
         """Which feature may have been meant by a name that none has."""
-        return nearest(name, self.feature_names)
+        return misspelling_hint(name, self.feature_names)
 
     @cached_property
     def sha256(self) -> str:
@@ -560,18 +561,18 @@ def _check_smallest(below: int | None, names: Sequence[str], path: str | None) -
         )
 
 
-def _bags(bags: npt.ArrayLike | None, n: int, path: str | None) -> npt.NDArray[np.int64] | None:
+def _checked_bags(bags: npt.ArrayLike | None, n: int, path: str | None) -> npt.NDArray[np.int64] | None:
     bag = None if bags is None else np.asarray(bags)
     if bag is not None and (bag.shape != (n,) or bag.dtype.kind not in "iu"):
         raise DataError(f"bags of shape {bag.shape} and type {bag.dtype}", f"give {n} integers", path=path)
     return None if bag is None else bag.astype(np.int64)
 
 
-def _numbers(what: str, given: Mapping[str, float] | None) -> dict[str, float]:
+def _checked_numbers(what: str, given: Mapping[str, float] | None) -> dict[str, float]:
     return {name: check_value(f"{what} of {name!r}", number, float) for name, number in (given or {}).items()}
 
 
-def nearest(name: str, names: Sequence[str]) -> str:
+def misspelling_hint(name: str, names: Sequence[str]) -> str:
     """A hint for a misspelt name, or one of a word that has no feature, as its column has two words (rules 5)."""
     parts, some = str(name).split("="), names[:20000]
     for column in ("=".join(parts[:k]) for k in range(len(parts) - 1, 0, -1)):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mipfs.data.matrix import standing
+from mipfs.data.matrix import scaled_user_values
 from mipfs.plumbing.arrays import Array
 
 NUMBERS_PER_BLOCK = 1 << 18
@@ -41,9 +41,9 @@ def scaled_sum(X: Any, weights: Array, shift: Array, scale: Array) -> Array:
     """
     n, k = X.shape
     if sparse.issparse(X) and not np.any(shift):
-        columns = _canonical(X)
+        columns = _canonical_csc(X)
         counts = np.diff(columns.indptr)
-        products = standing(columns.data, 0.0, np.repeat(scale, counts)) * np.repeat(weights, counts)
+        products = scaled_user_values(columns.data, 0.0, np.repeat(scale, counts)) * np.repeat(weights, counts)
         return np.asarray(np.bincount(columns.indices, products, n), dtype=float)
     total = np.zeros(n)
     step = max(1, NUMBERS_PER_BLOCK // max(1, k))
@@ -51,7 +51,7 @@ def scaled_sum(X: Any, weights: Array, shift: Array, scale: Array) -> Array:
     for start in range(0, n, step) if k else ():
         part = rows[start : start + step]
         part = part.toarray() if sparse.issparse(part) else part
-        products = standing(np.ascontiguousarray(part.T, dtype=float), shift[:, None], scale[:, None])
+        products = scaled_user_values(np.ascontiguousarray(part.T, dtype=float), shift[:, None], scale[:, None])
         products *= weights[:, None]
         total[start : start + step] = np.add.accumulate(products, axis=0, out=products)[-1]
     return total
@@ -75,7 +75,7 @@ def at_means(weights: Array, intercept: float, shift: Array) -> float:
     return intercept + math.fsum((weights * shift).tolist())
 
 
-def _canonical(X: Any) -> sparse.csc_array:
+def _canonical_csc(X: Any) -> sparse.csc_array:
     """The columns of a sparse matrix, each entry once; the user's own arrays stay as they are."""
     columns = sparse.csc_array(X, dtype=np.float64)
     if not columns.has_canonical_format:

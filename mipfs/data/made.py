@@ -47,11 +47,11 @@ class MadeMatrix(ByColumns):
         assert made.shape == (self.shape[0], ids.size), f"columns of shape {made.shape} were made"
         return made
 
-    def _blocks(self) -> range:
+    def _block_starts(self) -> range:
         return range(0, self.shape[1], self._step)
 
     def __rmatmul__(self, v: Array) -> Array:
-        return np.concatenate([v @ self[:, start : start + self._step] for start in self._blocks()], axis=-1)
+        return np.concatenate([v @ self[:, start : start + self._step] for start in self._block_starts()], axis=-1)
 
     def __matmul__(self, w: Array) -> Array:
         used = np.flatnonzero(w)
@@ -61,11 +61,11 @@ class MadeMatrix(ByColumns):
     def mean(self, axis: int) -> Array:
         """Means of the columns."""
         assert axis == 0
-        return self._means
+        return self._column_means
 
     @cached_property
-    def _means(self) -> Array:
-        parts = (self[:, start : start + self._step].mean(axis=0) for start in self._blocks())
+    def _column_means(self) -> Array:
+        parts = (self[:, start : start + self._step].mean(axis=0) for start in self._block_starts())
         return np.concatenate([np.asarray(part, dtype=float).ravel() for part in parts])
 
 
@@ -97,14 +97,14 @@ class GroupNames(Unstored):
     def position(self, name: str) -> int | None:
         """The column of that name, None if there is none."""
         group, _, place = name.removesuffix("]").rpartition("[")
-        g = self._places.get(group)
+        g = self._position_by_name.get(group)
         if g is None or not place.isdecimal() or int(place) >= self.starts[g + 1] - self.starts[g]:
             return None
         j = int(self.starts[g]) + int(place)
         return j if self.made(j) == name else None
 
     @cached_property
-    def _places(self) -> Mapping[str, int]:
+    def _position_by_name(self) -> Mapping[str, int]:
         """Where each group stands."""
         return {name: g for g, name in enumerate(self.groups)}
 

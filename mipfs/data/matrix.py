@@ -128,7 +128,7 @@ def as_matrix(X: Any, *, path: str | None = None) -> Any:
         raise DataError("no features", "give at least one column beside the labels", path=path)
     try:
         if sparse.issparse(X):
-            X = _canonical(sparse.csc_array(X, dtype=np.float64))
+            X = _canonical_csc(sparse.csc_array(X, dtype=np.float64))
         else:
             X = np.asarray(X, dtype=np.float64, order="F")
     except (TypeError, ValueError) as error:
@@ -139,14 +139,14 @@ def as_matrix(X: Any, *, path: str | None = None) -> Any:
     return X
 
 
-def compact(X: sparse.csc_array) -> Any:
+def compact_storage(X: sparse.csc_array) -> Any:
     """The matrix, dense in Fortran order when more than `DENSE_ABOVE` of it is non-zero."""
     n, p = X.shape
-    X = _canonical(X)
+    X = _canonical_csc(X)
     return X.toarray(order="F") if X.nnz > DENSE_ABOVE * n * p else X
 
 
-def uneven(weights: Array) -> Array | None:
+def uneven_weights(weights: Array) -> Array | None:
     """Weights of samples, (n,), for means and deviations; None where all are equal, which weigh nothing.
 
     They are divided by a power of two, exactly, so that no sum of them leaves floating point.
@@ -167,7 +167,8 @@ def scale_columns(X: Any, kind: str, weights: Array | None = None) -> tuple[Any,
         constant (zero, for ``unit``), or too small or large to be divided by, stays as it is (`too_small` and
         `too_large` find those).
     weights : (n,) ndarray > 0, optional
-        How often each sample counts in means and variances, as of `uneven`; norms are of the columns as they stand.
+        How often each sample counts in means and variances, as of `uneven_weights`; norms are of the columns as they
+        stand.
 
     Returns
     -------
@@ -185,12 +186,12 @@ def scale_columns(X: Any, kind: str, weights: Array | None = None) -> tuple[Any,
         return _scaled_csc(X, kind, weights)
     out = np.empty_like(X, order="F")
     shift, scale = np.zeros(p), np.ones(p)
-    for part in _blocks(X):
+    for part in _column_blocks(X):
         out[:, part], shift[part], scale[part] = _scaled_dense(X[:, part], kind, weights)
     return out, np.zeros(p), shift, scale
 
 
-def standing(x: Array, shift: Array | float, scale: Array | float) -> Array:
+def scaled_user_values(x: Array, shift: Array | float, scale: Array | float) -> Array:
     """What the scaled data has for the user's values: (x − shift)/scale, each rounded once.
 
     Columns are scaled by it for training, and the values of new rows for prediction: the same value is the same
@@ -245,7 +246,7 @@ class Digest:
                 rows.update(X.indices[start : start + _PIECE].astype("<i8"))
                 values.update(X.data[start : start + _PIECE].astype("<f8"))
             return
-        for part in _blocks(X):
+        for part in _column_blocks(X):
             block = X[:, part].T
             if np.all(block):  # most dense data, without a look for the places of zeros
                 counts.update(np.full(block.shape[0], block.shape[1], dtype="<i8").data)
@@ -262,21 +263,21 @@ class Digest:
         return hashlib.sha256(self._counts.digest() + self._rows.digest() + self._values.digest()).hexdigest()
 
 
-def _blocks(X: Any) -> Iterator[slice]:
+def _column_blocks(X: Any) -> Iterator[slice]:
     n, p = X.shape
     width = max(1, _BLOCK // n)
     return (slice(start, min(start + width, p)) for start in range(0, p, width))
 
 
-def _canonical(X: sparse.csc_array) -> sparse.csc_array:
+def _canonical_csc(X: sparse.csc_array) -> sparse.csc_array:
     if not X.has_canonical_format or not np.all(X.data):
         X = X.copy()  # the arrays may be the user's
         X.sum_duplicates()
         X.eliminate_zeros()
-    return _narrow(X)
+    return _with_32_bit_indices(X)
 
 
-def _narrow(X: sparse.csc_array) -> sparse.csc_array:
+def _with_32_bit_indices(X: sparse.csc_array) -> sparse.csc_array:
     """With indices of 32 bits where they fit: LIBLINEAR takes no others, and they are half as long."""
     if X.indices.dtype == np.int32 == X.indptr.dtype or max(X.nnz, *X.shape) > _INT32:
         return X
@@ -294,7 +295,7 @@ def _check_finite(X: Any, path: str | None) -> None:
         where = [(int(X.indices[k]), int(np.searchsorted(X.indptr, k, "right")) - 1, X.data[k]) for k in bad[:1]]
     else:
         where = []
-        for part in _blocks(X):
+        for part in _column_blocks(X):
             cells = np.argwhere(~np.isfinite(X[:, part].T))
             if cells.size:
                 j, i = (int(v) for v in cells[0])
@@ -308,7 +309,7 @@ def largest(X: Any) -> float:
     """The largest |value| of a matrix in memory, in one pass."""
     if sparse.issparse(X):
         return max(float(X.data.max(initial=0.0)), -float(X.data.min(initial=0.0)))
-    blocks = (X[:, part] for part in _blocks(X))
+    blocks = (X[:, part] for part in _column_blocks(X))
     return max((max(float(block.max()), -float(block.min())) for block in blocks), default=0.0)
 
 
@@ -325,7 +326,9 @@ def too_large(X: Any, most: float | None = None) -> int | None:
         first = np.flatnonzero(np.abs(X.data) > LARGEST)[0]
         return int(np.searchsorted(X.indptr, first, "right")) - 1
     return next(
-        int(part.start + far.argmax()) for part in _blocks(X) if (far := np.abs(X[:, part]).max(axis=0) > LARGEST).any()
+        int(part.start + far.argmax())
+        for part in _column_blocks(X)
+        if (far := np.abs(X[:, part]).max(axis=0) > LARGEST).any()
     )
 
 
@@ -356,31 +359,31 @@ def is_lost(X: Any, kind: str) -> npt.NDArray[np.bool_]:
         return np.zeros(0, dtype=bool)
     ends = X.min(axis=0), X.max(axis=0)
     low, high = (np.asarray(end.toarray() if sparse.issparse(end) else end).ravel() for end in ends)
-    return np.asarray((np.maximum(-low, high) < SMALLEST) & ~_constant(low, high, kind))
+    return np.asarray((np.maximum(-low, high) < SMALLEST) & ~_constant_columns(low, high, kind))
 
 
-def _spread(squares: Array, total: float, kind: str) -> Array:
+def _spread_from_squares(squares: Array, total: float, kind: str) -> Array:
     """Standard deviation with the total of the weights as divisor, or Euclidean norm, from sums of squares."""
     return np.sqrt(squares / total if kind == "standard" else squares)
 
 
 def _find_unscaled(low: Array, high: Array, scale: Array, kind: str) -> npt.NDArray[np.bool_]:
     """The columns that stay as they are."""
-    return np.asarray(_constant(low, high, kind) | ~(scale >= _TINY) | ~np.isfinite(scale))
+    return np.asarray(_constant_columns(low, high, kind) | ~(scale >= _TINY) | ~np.isfinite(scale))
 
 
-def _constant(low: Array, high: Array, kind: str) -> npt.NDArray[np.bool_]:
+def _constant_columns(low: Array, high: Array, kind: str) -> npt.NDArray[np.bool_]:
     """The columns that cannot be scaled, whatever their size."""
     return np.asarray((low == high) if kind == "standard" else (low == 0) & (high == 0))
 
 
 def _scaled_dense(X: Array, kind: str, weights: Array | None) -> tuple[Array, Array, Array]:
-    shift, scale = moments(X, kind, weights)
-    return standing(X, shift, scale), shift, scale
+    shift, scale = column_moments(X, kind, weights)
+    return scaled_user_values(X, shift, scale), shift, scale
 
 
-def moments(X: Array, kind: str, weights: Array | None = None) -> tuple[Array, Array]:
-    """Shift and scale of the columns of an array in Fortran order, of samples by their weights (`uneven`)."""
+def column_moments(X: Array, kind: str, weights: Array | None = None) -> tuple[Array, Array]:
+    """Shift and scale of the columns of an array in Fortran order, of samples by their weights (`uneven_weights`)."""
     if weights is not None and kind == "standard":
         return _weighted_moments(X, weights)
     n = X.shape[0]
@@ -393,7 +396,7 @@ def moments(X: Array, kind: str, weights: Array | None = None) -> tuple[Array, A
         rest = z.mean(axis=0)
         z -= rest
         mean += rest
-    spread = _spread(np.square(z).sum(axis=0), n, kind)
+    spread = _spread_from_squares(np.square(z).sum(axis=0), n, kind)
     with np.errstate(over="ignore"):  # an infinite scale is refused by `_find_unscaled`
         shift, scale = np.ldexp(mean, exponent), np.ldexp(spread, exponent)
     kept = _find_unscaled(low, high, scale, kind)
@@ -401,7 +404,7 @@ def moments(X: Array, kind: str, weights: Array | None = None) -> tuple[Array, A
 
 
 def _weighted_moments(X: Array, weights: Array) -> tuple[Array, Array]:
-    """`moments` under "standard": Σ w_i x_ij/W and √(Σ w_i (x_ij − shift_j)²/W), W = Σ w_i."""
+    """`column_moments` under "standard": Σ w_i x_ij/W and √(Σ w_i (x_ij − shift_j)²/W), W = Σ w_i."""
     low, high = X.min(axis=0), X.max(axis=0)
     exponent = np.frexp(np.maximum(-low, high))[1]
     z, by_row, total = np.ldexp(X, -exponent), weights[:, None], float(weights.sum())
@@ -410,7 +413,7 @@ def _weighted_moments(X: Array, weights: Array) -> tuple[Array, Array]:
         rest = (by_row * z).sum(axis=0) / total
         z -= rest
         mean += rest
-    spread = _spread((by_row * np.square(z)).sum(axis=0), total, "standard")
+    spread = _spread_from_squares((by_row * np.square(z)).sum(axis=0), total, "standard")
     with np.errstate(over="ignore"):
         shift, scale = np.ldexp(mean, exponent), np.ldexp(spread, exponent)
     kept = _find_unscaled(low, high, scale, "standard")
@@ -423,7 +426,7 @@ def _scaled_csc(X: sparse.csc_array, kind: str, weights: Array | None) -> tuple[
     What CSC cannot hold is the centred value of a column whose spread is tiny beside its size. No column with a zero
     is such: n·deviation² ≥ mean² there, so that |mean|/scale ≤ √n and |d| ≤ √n of the scaled values d, and the stored
     fl(d + center) is off by no more than 2u√n: of a column of deviation 1 less than 2⁻²⁶ up to n = 2⁵². The objective
-    and the checker take even that into account (`remainders`).
+    and the checker take even that into account (`scaling_remainders`).
     """
     shift, scale = moments_csc(X, kind, weights)
     center = center_of(full_columns(X.indptr, X.shape[0]), shift, scale)
@@ -431,7 +434,9 @@ def _scaled_csc(X: sparse.csc_array, kind: str, weights: Array | None) -> tuple[
 
 
 def moments_csc(X: sparse.csc_array, kind: str, weights: Array | None = None) -> tuple[Array, Array]:
-    """Shift and scale of sparse columns, (p,) each; of samples by their weights (`uneven`), where there are some."""
+    """Shift and scale of sparse columns, (p,) each; of samples by their weights (`uneven_weights`), where there are
+    some.
+    """
     n, p = X.shape
     if weights is None or kind != "standard":
         _, shift, scale = _moments_csc(X, np.repeat(np.arange(p), np.diff(X.indptr)), kind)
@@ -441,7 +446,7 @@ def moments_csc(X: sparse.csc_array, kind: str, weights: Array | None = None) ->
         dense = np.flatnonzero(zeros < LEAST_ZEROS)
     step = max(1, _BLOCK // n)
     for ids in (dense[start : start + step] for start in range(0, dense.size, step)):
-        shift[ids], scale[ids] = moments(np.asfortranarray(X[:, ids].toarray()), kind, weights)
+        shift[ids], scale[ids] = column_moments(np.asfortranarray(X[:, ids].toarray()), kind, weights)
     return shift, scale
 
 
@@ -475,7 +480,7 @@ def first_scaled(X: sparse.csc_array, kind: str) -> tuple[sparse.csc_array, Arra
     """`scale_columns` of sparse columns by the first rules (`mipfs.data.rules`): divided, and centred implicitly."""
     columns = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
     center, shift, scale = _moments_csc(X, columns, kind)
-    out = sparse.csc_array((standing(X.data, 0.0, scale[columns]), X.indices, X.indptr), shape=X.shape)
+    out = sparse.csc_array((scaled_user_values(X.data, 0.0, scale[columns]), X.indices, X.indptr), shape=X.shape)
     return out, center, shift, scale
 
 
@@ -489,7 +494,9 @@ def place_columns(X: sparse.csc_array, shift: Array, scale: Array) -> tuple[spar
     return _place_centred(X, center, shift, scale), center
 
 
-def remainders(X: sparse.csc_array, Z: sparse.csc_array, center: Array, shift: Array, scale: Array) -> sparse.csc_array:
+def scaling_remainders(
+    X: sparse.csc_array, Z: sparse.csc_array, center: Array, shift: Array, scale: Array
+) -> sparse.csc_array:
     """What was rounded off stored values: fl(fl(x − shift)/scale) = Z − center + this, exactly.
 
     Parameters
@@ -498,7 +505,7 @@ def remainders(X: sparse.csc_array, Z: sparse.csc_array, center: Array, shift: A
     """
     columns = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
     off = center[columns]
-    d = standing(X.data, shift[columns], scale[columns])
+    d = scaled_user_values(X.data, shift[columns], scale[columns])
     part = Z.data - d  # both parts of what a sum loses (Knuth 1969)
     return sparse.csc_array(((d - (Z.data - part)) + (off - part), X.indices, X.indptr), shape=X.shape)
 
@@ -510,7 +517,7 @@ def full_columns(indptr: npt.NDArray[Any], n: int) -> Integers:
 
 def center_of(full: Integers, shift: Array, scale: Array) -> Array:
     """What is taken off sparse columns: what their implicit zeros stand for, and nothing off the columns `full`."""
-    center = 0.0 - standing(np.zeros(shift.size), shift, scale)
+    center = 0.0 - scaled_user_values(np.zeros(shift.size), shift, scale)
     center[full] = 0.0
     return np.asarray(center)
 
@@ -519,7 +526,7 @@ def _place_centred(X: sparse.csc_array, center: Array, shift: Array, scale: Arra
     """`place_columns`, with the center."""
     moved = bool(np.any(shift))
     counts = np.diff(X.indptr)
-    values = standing(X.data, np.repeat(shift, counts) if moved else 0.0, np.repeat(scale, counts))
+    values = scaled_user_values(X.data, np.repeat(shift, counts) if moved else 0.0, np.repeat(scale, counts))
     if moved:
         values += np.repeat(center, counts)
     return sparse.csc_array((values, X.indices, X.indptr), shape=X.shape)
@@ -545,7 +552,7 @@ def _moments_csc(X: sparse.csc_array, columns: Integers, kind: str) -> tuple[Arr
         mean = mean + (deviations - (n - stored) * mean) / n
         z -= np.repeat(mean, stored)
         squares = np.square(z, out=z)
-    spread = _spread(np.bincount(columns, squares, p) + (n - stored) * np.square(mean), n, kind)
+    spread = _spread_from_squares(np.bincount(columns, squares, p) + (n - stored) * np.square(mean), n, kind)
     with np.errstate(over="ignore"):  # an infinite scale is refused by `_find_unscaled`
         shift, scale = np.ldexp(mean, exponent), np.ldexp(spread, exponent)
     kept = _find_unscaled(low, high, scale, kind)
@@ -610,8 +617,8 @@ def refine_kinds(
     -------
     first, parent : (m,) of every kind its first sample, and the kind before; empty where it was given up
     """
-    from mipfs.kernels.alike import refine
+    from mipfs.kernels.alike import split_kinds
 
     bits = np.ascontiguousarray(X.data, dtype=float).view(np.uint64)
-    first, parent = refine(bits, X.indices, X.indptr, kind, sizes, kind.size if most is None else most)
+    first, parent = split_kinds(bits, X.indices, X.indptr, kind, sizes, kind.size if most is None else most)
     return first, parent

@@ -117,7 +117,7 @@ class DefaultedValues(Mapping[str, float]):
         return len(self._index)
 
 
-def unique(names: Iterable[str]) -> list[str]:
+def make_unique(names: Iterable[str]) -> list[str]:
     """The names, a repeated one with its number.
 
     >>> unique(["a", "b", "a"])

@@ -84,7 +84,7 @@ class Parity:
 
         They are on the user's scale of the data, an `Instance`, but for a shift.
         """
-        first, second = (self._means(data, group) for group in self.pair)
+        first, second = (self._group_means(data, group) for group in self.pair)
         apart = first - second
         size = DIGITS * (np.abs(first) + np.abs(second))
         kept = np.flatnonzero((np.abs(apart) > size) & (np.abs(apart) >= SMALLEST) & (np.abs(apart) <= LARGEST))
@@ -103,7 +103,7 @@ class Parity:
         mark = np.where(self.place == self.pair[0], "1", np.where(self.place == self.pair[1], "2", "0"))
         return {"groups": list(self.names), "samples": "".join(mark.tolist())}
 
-    def _means(self, data: Any, group: int) -> Array:
+    def _group_means(self, data: Any, group: int) -> Array:
         """The means of all features in a group, (p,)."""
         rows = np.flatnonzero(self.place == group)
         weight = data.sample_weight[rows]
@@ -239,12 +239,12 @@ def settle_rows(given: Any, index: Mapping[str, int], unknown: Callable[[str], s
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
         kind = type(given).__name__
         raise UsageError(f"weight_rows is a {kind}; give a list of ({{name: coefficient}}, lower, upper)")
-    found = [_row(number, one, index, unknown) for number, one in enumerate(given, 1)]
+    found = [_checked_row(number, one, index, unknown) for number, one in enumerate(given, 1)]
     says_something = [one for one in found if one.coefficients and (one.lower > -math.inf or one.upper < math.inf)]
     return tuple(dict.fromkeys(says_something))
 
 
-def _row(number: int, given: Any, index: Mapping[str, int], unknown: Callable[[str], str]) -> WeightRow:
+def _checked_row(number: int, given: Any, index: Mapping[str, int], unknown: Callable[[str], str]) -> WeightRow:
     """A row, checked."""
     said, parity = f"weight_rows, row {number}", getattr(given, "parity", None)
     if isinstance(given, WeightRow):
@@ -260,9 +260,9 @@ def _row(number: int, given: Any, index: Mapping[str, int], unknown: Callable[[s
             if name in INTERCEPTS:
                 raise UsageError(f"{said}: {name!r}: the intercept stands in no row over the weights; leave it out")
             raise UsageError(f"{said}: no feature is called {name!r}; {unknown(str(name))}")
-    coefficients = {name: _number(a, f"{said}: the coefficient of {name!r}") for name, a in terms.items()}
-    low = -math.inf if lower is None else _number(lower, f"{said}: lower", infinite=True)
-    high = math.inf if upper is None else _number(upper, f"{said}: upper", infinite=True)
+    coefficients = {name: _checked_number(a, f"{said}: the coefficient of {name!r}") for name, a in terms.items()}
+    low = -math.inf if lower is None else _checked_number(lower, f"{said}: lower", infinite=True)
+    high = math.inf if upper is None else _checked_number(upper, f"{said}: upper", infinite=True)
     if not low <= 0.0 <= high:
         end = f"lower = {low!r} is above 0" if low > 0.0 else f"upper = {high!r} is below 0"
         raise UsageError(
@@ -273,7 +273,7 @@ def _row(number: int, given: Any, index: Mapping[str, int], unknown: Callable[[s
     return WeightRow(tuple(held), low + 0.0, high + 0.0, parity)
 
 
-def _number(value: Any, said: str, *, infinite: bool = False) -> float:
+def _checked_number(value: Any, said: str, *, infinite: bool = False) -> float:
     """A number that can be computed with."""
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
     try:
@@ -373,7 +373,10 @@ class RowEnds:
         for r, sign in self.of:
             row = self.rows[r]
             found.append(
-                rounded_up((Fraction(_plain(row, sign)) + Fraction(row.allowance(self.largest))) / self.units[r])
+                rounded_up(
+                    (Fraction(_offset_without_allowance(row, sign)) + Fraction(row.allowance(self.largest)))
+                    / self.units[r]
+                )
             )
         return np.array(found)
 
@@ -385,14 +388,14 @@ class RowEnds:
         return found
 
     @cached_property
-    def _dense(self) -> Array:
+    def _dense_matrix(self) -> Array:
         """`matrix` with its zeros, of which there are few rows."""
         return np.asarray(self.matrix.toarray(), dtype=float)
 
     def on(self, ids: Integers) -> Array:
         """d of every end on some columns, (count, k)."""
         if self.count * self.scale.size <= MOST_DENSE:
-            return self._dense[:, ids]
+            return self._dense_matrix[:, ids]
         return np.asarray(self.matrix[:, ids].toarray(), dtype=float)
 
     def pulled(self, nu: Array) -> Array:
@@ -416,12 +419,12 @@ class RowEnds:
         largest = self.largest_of(ids, weights)
         if not largest <= self.largest:
             return False
-        names, values = self._names, np.asarray(weights, dtype=float).tolist()
+        names, values = self._feature_names, np.asarray(weights, dtype=float).tolist()
         by_name = {names[j]: w for j, w in zip(np.asarray(ids).tolist(), values, strict=True) if j in names}
         return all(row.keeps(by_name, largest) for row in self.rows)
 
     @cached_property
-    def _names(self) -> dict[int, str]:
+    def _feature_names(self) -> dict[int, str]:
         """The features of all rows, by their positions."""
         return {self.index[name]: name for row in self.rows for name, _ in row.coefficients}
 
@@ -431,7 +434,7 @@ class RowEnds:
         return np.array([self.rows[r].allowance(self.largest) / float(self.units[r]) for r, _ in self.of])
 
     @cached_property
-    def _sizes(self) -> tuple[Array, Array]:
+    def _allowance_sizes(self) -> tuple[Array, Array]:
         """What an allowance is a share of: of every end the largest end of its row, and Σ|a_j|, about, (count,)."""
         found = [(self.rows[r].numbers, self.units[r]) for r, _ in self.of]
         ends, sums = ([float(numbers[k] / unit) for numbers, unit in found] for k in (0, 1))
@@ -440,7 +443,7 @@ class RowEnds:
     @cached_property
     def plain(self) -> Array:
         """`offsets` without it, about."""
-        return np.array([_plain(self.rows[r], sign) / float(self.units[r]) for r, sign in self.of])
+        return np.array([_offset_without_allowance(self.rows[r], sign) / float(self.units[r]) for r, sign in self.of])
 
     def brought_in(self, ids: Integers, w: Array, ends: tuple[Array | float, Array | float]) -> Array:
         """Weights (k,) on the scale of the data, moved as little as brings them into every row, and between `ends`.
@@ -451,7 +454,7 @@ class RowEnds:
         """
         low, high = (np.broadcast_to(end, w.shape) for end in ends)
         part = self.on(ids)
-        plain, (at_ends, sums) = self.plain, self._sizes
+        plain, (at_ends, sums) = self.plain, self._allowance_sizes
         touched, scale = np.flatnonzero(self.touched[ids]), self.scale[ids]
         w = np.clip(w, low, high)
         for turn in range(MOST_TURNS):
@@ -468,7 +471,7 @@ class RowEnds:
         return np.clip(np.zeros(w.size), low, high)
 
 
-def _plain(row: WeightRow, sign: float) -> float:
+def _offset_without_allowance(row: WeightRow, sign: float) -> float:
     """o of an end without its allowance."""
     return -row.lower if sign > 0 else row.upper
 

@@ -65,7 +65,7 @@ def exponent_of(given: Any, weights: Array, data: Any) -> int:
         return 0
     C = Fraction(as_float(positive(given), "C"))
     total = C * sum(map(Fraction, weights.tolist()))
-    found = unit.exponents(largest, C * Fraction(float(weights.min())), total, (LEAST_C, LARGEST_C))
+    found = unit.unit_exponents(largest, C * Fraction(float(weights.min())), total, (LEAST_C, LARGEST_C))
     if not found or total > LARGEST_SUM:
         name = data.feature_names[unit.column_of_largest(data.X)]
         most = unit.show_power_of_ten(Fraction(LARGEST_C) * 4**unit.EDGE / Fraction(largest) ** 2)

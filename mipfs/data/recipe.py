@@ -74,14 +74,14 @@ class Recipe:
         UsageError
             Something of another kind, or unknown; or both `drop` and `use` name a column.
         """
-        dropped = _names("drop", drop) or ()
-        used = _names("use", use)
+        dropped = _checked_names("drop", drop) or ()
+        used = _checked_names("use", use)
         both = [name for name in dropped if used is not None and name in used]
         if both:
             raise UsageError(f"drop and use both name {both[0]!r}; leave it out of one of them")
         given = {OTHERS: impute} if isinstance(impute, str) else impute
-        imputed, typed = _table("impute", given, HOWS), _table("types", types, TYPES)
-        return cls(dropped, used, imputed, typed, _marks(missing))
+        imputed, typed = _checked_table("impute", given, HOWS), _checked_table("types", types, TYPES)
+        return cls(dropped, used, imputed, typed, _missing_marks(missing))
 
     @classmethod
     def of_document(cls, stated: Mapping[str, Any] | None) -> Recipe:
@@ -107,7 +107,11 @@ class Recipe:
     def is_missing(self, cell: str) -> bool:
         """Whether a cell of a feature stands for a missing value: as one of `MISSING`, or as a mark, text or number."""
         text = cell.strip().lower()
-        return text in MISSING or text in self._texts or (bool(self.numbers) and number_of(text) in self.numbers)
+        return (
+            text in MISSING
+            or text in self._lower_case_marks
+            or (bool(self.numbers) and number_of(text) in self.numbers)
+        )
 
     @cached_property
     def numbers(self) -> frozenset[float]:
@@ -115,7 +119,7 @@ class Recipe:
         return frozenset(value for mark in self.marks if (value := number_of(mark)) is not None)
 
     @cached_property
-    def _texts(self) -> frozenset[str]:
+    def _lower_case_marks(self) -> frozenset[str]:
         return frozenset(mark.lower() for mark in self.marks)
 
     def how(self, column: str) -> str | None:
@@ -135,7 +139,7 @@ class Recipe:
 NOTHING = Recipe()
 
 
-def _names(what: str, given: Any) -> tuple[str, ...] | None:
+def _checked_names(what: str, given: Any) -> tuple[str, ...] | None:
     if given is None:
         return None
     names = [given] if isinstance(given, str) else list(given) if isinstance(given, (list, tuple)) else [None]
@@ -153,7 +157,7 @@ def number_of(text: str) -> float | None:
         return None
 
 
-def _marks(given: Any) -> tuple[str, ...]:
+def _missing_marks(given: Any) -> tuple[str, ...]:
     """Marks as texts; a number is the text that says it."""
     if given is None:
         return ()
@@ -165,24 +169,24 @@ def _marks(given: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
 
 
-def _table(what: str, given: Any, known: Sequence[str]) -> dict[str, str]:
+def _checked_table(what: str, given: Any, known: Sequence[str]) -> dict[str, str]:
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
         raise UsageError(f"{what} = {given!r}: give {{column: kind}}; kinds are {', '.join(map(repr, known))}")
-    return {name: _kind(what, name, kind, known) for name, kind in given.items()}
+    return {name: _known_kind(what, name, kind, known) for name, kind in given.items()}
 
 
-def _kind(what: str, name: str, kind: Any, known: Sequence[str]) -> str:
+def _known_kind(what: str, name: str, kind: Any, known: Sequence[str]) -> str:
     """One of the known words, whatever stands between its parts."""
-    found = {_plain(one): one for one in known}.get(_plain(str(kind)))
+    found = {_normalised_text(one): one for one in known}.get(_normalised_text(str(kind)))
     if found is None:
         about = "" if name == OTHERS else f" of {name!r}"
         raise UsageError(f"{what}{about} is {kind!r}; it is one of {', '.join(map(repr, known))}")
     return found
 
 
-def _plain(kind: str) -> str:
+def _normalised_text(kind: str) -> str:
     return " ".join(kind.casefold().replace("_", " ").replace("-", " ").replace(",", " ").replace("+", " ").split())
 
 
@@ -279,13 +283,13 @@ def _fill_of(known: Array, one: Filled) -> Any:
         if not known.shape[0]:
             return 0.0
         if known.shape[1] == 1:  # of two words, of which the first has the smaller value, on whatever scale
-            return float(statistic(known[:, 0], FREQUENT))
+            return float(fill_value(known[:, 0], FREQUENT))
         codes = np.argmax(known, axis=1).astype(float)
-        return known[int(np.argmax(codes == statistic(codes, FREQUENT)))]  # as a row that has it, on whatever scale
-    return float(statistic(known[:, 0], one.how)) if known.shape[0] else 0.0
+        return known[int(np.argmax(codes == fill_value(codes, FREQUENT)))]  # as a row that has it, on whatever scale
+    return float(fill_value(known[:, 0], one.how)) if known.shape[0] else 0.0
 
 
-def statistic(values: npt.NDArray[Any], how: str) -> Any:
+def fill_value(values: npt.NDArray[Any], how: str) -> Any:
     """What stands for a missing value of a column, by scikit-learn's `SimpleImputer`.
 
     Parameters

@@ -75,10 +75,10 @@ def warn_of_suspects(instances: Sequence[Instance], where: str, stacklevel: int 
     first = instances[0]
     if not first.block().is_stored:
         return
-    found = suspects(first)
+    found = find_suspects(first)
     apart = {j: first.labels.positive for j in found.separating} if len(instances) > 1 else {}
     for one in instances[1:]:
-        apart |= {j: one.labels.positive for j in suspects(one, only_separating=True).separating}
+        apart |= {j: one.labels.positive for j in find_suspects(one, only_separating=True).separating}
     for text in _describe_suspects(found, first, apart):
         warnings.warn(f"{where}: {text}", SuspectWarning, stacklevel=stacklevel)
 
@@ -91,7 +91,8 @@ def _describe_suspects(found: Suspects, data: Instance, apart: dict[int, Any]) -
     if separating:
         one, it = ("separates", "it") if len(separating) == 1 else ("separate", "each")
         told = [
-            f"{names[j]!r} ({_plain(apart[j])!r} from the rest)" if j in apart else repr(names[j]) for j in separating
+            f"{names[j]!r} ({_plain_label(apart[j])!r} from the rest)" if j in apart else repr(names[j])
+            for j in separating
         ]
         yield (
             f"{first_of(told, SHOWN, str)} {one} the classes alone: no value of one class lies among those of the "
@@ -114,12 +115,12 @@ def _describe_suspects(found: Suspects, data: Instance, apart: dict[int, Any]) -
         )
 
 
-def _plain(label: Any) -> Any:
+def _plain_label(label: Any) -> Any:
     """A label in a message: 'b' rather than np.str_('b')."""
     return label.item() if isinstance(label, np.generic) else label
 
 
-def suspects(data: Instance, only_separating: bool = False) -> Suspects:
+def find_suspects(data: Instance, only_separating: bool = False) -> Suspects:
     """What is suspect of data whose columns lie in memory.
 
     Parameters
@@ -134,7 +135,7 @@ def suspects(data: Instance, only_separating: bool = False) -> Suspects:
     rows = np.zeros(n, dtype=np.uint64)
     keys, ids = list[Hashes](), list[Integers]()
     may_separate = _log_ways(n, int(above.sum())) > np.log(2 * p / CHANCE)
-    for part in _parts(values, above):
+    for part in _column_parts(values, above):
         if may_separate:
             found.separating += part.ids[part.separates()].tolist()
         if only_separating:
@@ -148,7 +149,7 @@ def suspects(data: Instance, only_separating: bool = False) -> Suspects:
     if sparse.issparse(values) and not isinstance(data.feature_names, Numbered):
         found.constant = np.union1d(found.constant, np.flatnonzero(np.diff(values.indptr) == 0)).astype(int).tolist()
     if keys:
-        found.copies = _copies(values, np.concatenate(keys), np.concatenate(ids))
+        found.copies = _find_copies(values, np.concatenate(keys), np.concatenate(ids))
     found.rows, found.pair = _find_repeated(
         values, rows + _hash_numbers(above.astype(np.uint64) + np.uint64(1)), data.y
     )
@@ -168,7 +169,7 @@ def _hash_numbers(numbers: Hashes) -> Hashes:
     return np.asarray((z ^ (z >> np.uint64(31))) | np.uint64(1))
 
 
-def _bits(values: Array) -> Hashes:
+def _float_bits(values: Array) -> Hashes:
     """The bits of numbers, 0 of both zeros; what lies high lies low too, where products keep it."""
     bits = np.ascontiguousarray(values.T + 0.0).view(np.uint64).T
     bits ^= bits >> np.uint64(32)
@@ -194,7 +195,7 @@ class _Dense:
 
     def hash_rows(self, rows: Hashes) -> Hashes:
         """The hashes of the columns; what they add to those of the rows is added."""
-        bits = _bits(self.values)
+        bits = _float_bits(self.values)
         rows += (bits * _hash_numbers(self.ids.astype(np.uint64))).sum(axis=1)
         return np.asarray(_hash_numbers(np.arange(rows.size, dtype=np.uint64)) @ bits)
 
@@ -209,7 +210,7 @@ class _Sparse:
     rows: Integers
     above: npt.NDArray[np.bool_]
 
-    def _range(self, of: npt.NDArray[np.bool_], count: int) -> tuple[Array, Array]:
+    def _column_ranges(self, of: npt.NDArray[np.bool_], count: int) -> tuple[Array, Array]:
         """The smallest and the largest value of every column in `count` rows, those of the entries `of` among them."""
         low = np.minimum.reduceat(np.where(of, self.data, np.inf), self.starts)
         high = np.maximum.reduceat(np.where(of, self.data, -np.inf), self.starts)
@@ -218,25 +219,25 @@ class _Sparse:
 
     def is_constant(self) -> npt.NDArray[np.bool_]:
         """Whether all rows have one value."""
-        low, high = self._range(np.ones(self.data.size, dtype=bool), self.above.size)
+        low, high = self._column_ranges(np.ones(self.data.size, dtype=bool), self.above.size)
         return np.asarray(low == high)
 
     def separates(self) -> npt.NDArray[np.bool_]:
         """Whether no value of one class lies among those of the other."""
         of = self.above[self.rows]
-        one = self._range(of, int(self.above.sum()))
-        other = self._range(~of, int(self.above.size - self.above.sum()))
+        one = self._column_ranges(of, int(self.above.sum()))
+        other = self._column_ranges(~of, int(self.above.size - self.above.sum()))
         return np.asarray((one[0] > other[1]) | (one[1] < other[0]))
 
     def hash_rows(self, rows: Hashes) -> Hashes:
         """The hashes of the columns; what they add to those of the rows is added."""
-        bits = _bits(self.data)
+        bits = _float_bits(self.data)
         counts = np.diff(np.append(self.starts, self.data.size))
         np.add.at(rows, self.rows, bits * np.repeat(_hash_numbers(self.ids.astype(np.uint64)), counts))
         return np.asarray(np.add.reduceat(bits * _hash_numbers(self.rows.astype(np.uint64)), self.starts))
 
 
-def _parts(values: Any, above: npt.NDArray[np.bool_]) -> Iterator[_Dense | _Sparse]:
+def _column_parts(values: Any, above: npt.NDArray[np.bool_]) -> Iterator[_Dense | _Sparse]:
     """The columns, some at a time; of sparse ones those with entries."""
     if not sparse.issparse(values):
         step = max(1, AT_ONCE // values.shape[0])
@@ -253,7 +254,7 @@ def _parts(values: Any, above: npt.NDArray[np.bool_]) -> Iterator[_Dense | _Spar
         yield _Sparse(ids, ends[ids] - ends[ids[0]], values.data[span], values.indices[span], above)
 
 
-def _copies(values: Any, keys: Hashes, ids: Integers) -> list[tuple[int, int]]:
+def _find_copies(values: Any, keys: Hashes, ids: Integers) -> list[tuple[int, int]]:
     """Columns `ids` that equal an earlier one, with it; of `COPIES` at most that have the same hash."""
     _, first, of, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
     later = np.flatnonzero((counts[of] > 1) & (first[of] != np.arange(of.size)))[:COPIES]
@@ -300,12 +301,12 @@ def _is_copy(values: Any, y: Array, one: int, other: int, count: int) -> bool:
         return False
     step = max(1, AT_ONCE // y.size)
     parts = [slice(start, start + step) for start in range(0, values.shape[1], step)]
-    if not all(np.array_equal(*_dense(values[[one, other], part])) for part in parts):
+    if not all(np.array_equal(*_as_dense(values[[one, other], part])) for part in parts):
         return False
-    held = (_dense(values[:, part]) for part in parts)
+    held = (_as_dense(values[:, part]) for part in parts)
     return any(bool(np.any(np.count_nonzero(part == part[one], axis=0) <= count)) for part in held)
 
 
-def _dense(part: Any) -> Array:
+def _as_dense(part: Any) -> Array:
     """A few columns, or two rows, as an array."""
     return np.asarray(part.toarray() if sparse.issparse(part) else part)

@@ -26,7 +26,7 @@ def is_ordinary(largest: float) -> bool:
     return largest == 0.0 or abs(math.frexp(largest)[1]) <= EDGE
 
 
-def exponents(largest: float, least: Fraction, total: Fraction, ends: tuple[float, float]) -> tuple[int, ...]:
+def unit_exponents(largest: float, least: Fraction, total: Fraction, ends: tuple[float, float]) -> tuple[int, ...]:
     """The exponents e of units 2^e in which columns can be computed with, the best first; none where there is none.
 
     Parameters
@@ -78,7 +78,7 @@ def scale_by_power(X: Any, exponent: int) -> Any:
     return found
 
 
-def inexact(X: Any, exponent: int) -> int | None:
+def first_inexact_column(X: Any, exponent: int) -> int | None:
     """The first column of which X·2^exponent holds a value only rounded, for it underflows; None without one."""
     values = X.data if sparse.issparse(X) else X
     lost = np.ldexp(np.ldexp(values, exponent), -exponent) != values

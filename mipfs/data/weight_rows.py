@@ -39,7 +39,7 @@ def zero_sum(names: Sequence[str]) -> Rows:
     -------
     list of (coefficients, lower, upper)
     """
-    return [(dict.fromkeys(_distinct(names, 2), 1.0), 0.0, 0.0)]
+    return [(dict.fromkeys(_unique_names(names, 2), 1.0), 0.0, 0.0)]
 
 
 def at_least(a: str, b: str) -> Rows:
@@ -53,7 +53,7 @@ def at_least(a: str, b: str) -> Rows:
     -------
     list of (coefficients, lower, upper)
     """
-    first, second = _distinct([a, b], 2)
+    first, second = _unique_names([a, b], 2)
     return [({first: 1.0, second: -1.0}, 0.0, math.inf)]
 
 
@@ -68,7 +68,7 @@ def ordered(names: Sequence[str]) -> Rows:
     -------
     list of (coefficients, lower, upper)
     """
-    held = _distinct(names, 2)
+    held = _unique_names(names, 2)
     return [({low: -1.0, high: 1.0}, 0.0, math.inf) for low, high in itertools.pairwise(held)]
 
 
@@ -113,7 +113,7 @@ def parity(data: Instance, by: Any, within: float) -> Rows:
     ]
 
 
-def _distinct(names: Sequence[str], least: int) -> list[str]:
+def _unique_names(names: Sequence[str], least: int) -> list[str]:
     """Names, each once."""
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise UsageError(f"names = {show_value(names)} must be a list of features")

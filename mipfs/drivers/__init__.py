@@ -139,7 +139,7 @@ def solve(
     In the main thread Ctrl-C, SIGTERM and SIGHUP end the run after its current step and leave the best found; a
     second one does not wait for that step.
     """
-    keeper = _keeper(checkpoint, checkpoint_every)
+    keeper = _make_keeper(checkpoint, checkpoint_every)
     if start is not None:
         options["start"] = start
         if warm_start:
@@ -153,7 +153,7 @@ def solve(
     return result
 
 
-def _keeper(checkpoint: str | Path | bool | Keeper | None, every: float) -> Keeper | None:
+def _make_keeper(checkpoint: str | Path | bool | Keeper | None, every: float) -> Keeper | None:
     """Who keeps the state of a run, if anybody does."""
     if isinstance(checkpoint, Keeper):
         return checkpoint
@@ -223,7 +223,7 @@ def _open_session(
     **asked: Any,
 ) -> Session:
     """The session of what was asked, once it is clear that the driver can carry it."""
-    compiled = model if isinstance(model, Problem) else _compile(model)
+    compiled = model if isinstance(model, Problem) else _compile_model(model)
     problem = widen_problem(compiled.in_unit)
     name = default_driver(model, problem) if driver is None else driver
     module = get_driver(name)
@@ -232,7 +232,7 @@ def _open_session(
     options = {**options_of(model, problem, name, options), **options}
     if warm_start:
         options |= _start_option(model, compiled, name, module)
-    checked = _options(module, name, options, seed)
+    checked = _driver_options(module, name, options, seed)
     _check_settings(asked["settings"], name, checked)
     check(problem, "driver", name, module.CAPABILITY, capabilities)
     if getattr(checked, "client", None) is not None:
@@ -289,13 +289,13 @@ def _why_no_state(problem: Problem, module: ModuleType, options: Any) -> str:
     return str(module.CAPABILITY.no_state(problem, options))
 
 
-def _compile(model: Any) -> Problem:
+def _compile_model(model: Any) -> Problem:
     from mipfs.formulation import compile as compile_model
 
     return compile_model(model)
 
 
-def _options(module: ModuleType, driver: str, given: dict[str, Any], seed: int) -> Any:
+def _driver_options(module: ModuleType, driver: str, given: dict[str, Any], seed: int) -> Any:
     known = [field.name for field in dataclasses.fields(module.Options)]
     for name in given:
         if name not in known:

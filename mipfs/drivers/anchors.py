@@ -83,8 +83,8 @@ class UnitCutter:
         tree, one = self.tree, self.settings
         if not self.is_on or self._first != 2 or tree.n_open != 1 or math.isfinite(tree.level):
             return math.inf
-        node = tree.waiting.first(self._size)
-        free = float(self._free(node)[0])
+        node = tree.waiting.first(self._count_in_play)
+        free = float(self._count_free(node)[0])
         is_first = int(node.heads["age"][0]) == 0 or self._M - int(node.heads["inside"][0]) != 2
         if is_first or 0.5 * free * free * tree.run.problem.data.n_samples < one.many:
             return math.inf
@@ -110,46 +110,48 @@ class UnitCutter:
         # The enumerator is made of the columns that are alive now.
         _ = self.tree.relaxation.completions
         places = self._M - heads["inside"]
-        free = self._free(nodes)
-        takes = self._takes(heads, places, free)
+        free = self._count_free(nodes)
+        takes = self._are_enumerated(heads, places, free)
         units, single = list[NodeUnit](), np.flatnonzero(takes & (places == 1))
-        for group in self._together(free[single]):
-            units.append(self._unit(nodes, single[group], cutoff))
+        for group in self._batches_with_one_free(free[single]):
+            units.append(self._make_unit(nodes, single[group], cutoff))
         left = most - single.size
         for at in np.flatnonzero(takes & (places == 2)).tolist():
             if units and (left <= 0 or len(units) >= self.settings.units):
-                self.tree.waiting.extend(compact(nodes._replace(heads=heads[at : at + 1]), self._size), in_order=True)
+                self.tree.waiting.extend(
+                    compact_nodes(nodes._replace(heads=heads[at : at + 1]), self._count_in_play), in_order=True
+                )
                 continue
-            turns = self._turns(int(free[at]), int(heads["age"][at]), max(1.0, left))
+            turns = self._column_turns(int(free[at]), int(heads["age"][at]), max(1.0, left))
             left -= turns[-1].end
-            first = self._unit(nodes, np.array([at]), cutoff)
+            first = self._make_unit(nodes, np.array([at]), cutoff)
             units += [NodeUnit(first.nodes, first.duals, first.limits, first.prices, True, turn) for turn in turns]
         return units, nodes._replace(heads=heads[~takes])
 
     @property
-    def _size(self) -> int:
+    def _count_in_play(self) -> int:
         """How many atoms are in play."""
         return self.tree.relaxation.alive.size
 
-    def _free(self, nodes: OpenNodes) -> Integers:
+    def _count_free(self, nodes: OpenNodes) -> Integers:
         """How many atoms are free in each of some nodes."""
-        k = self._size
+        k = self._count_in_play
         words = nodes.heads["start"][:, None] + np.arange(-(-k // BITS))
         out = np.bitwise_count(nodes.words[words].view(np.uint32)).sum(axis=1)
         return np.asarray(k - out - nodes.heads["inside"], dtype=np.int64)
 
-    def _takes(self, heads: npt.NDArray[Any], places: Integers, free: Integers) -> npt.NDArray[np.bool_]:
+    def _are_enumerated(self, heads: npt.NDArray[Any], places: Integers, free: Integers) -> npt.NDArray[np.bool_]:
         """Which nodes are enumerated: by their free places, and how many selections they hold."""
         is_small = (self._first == 2) | (0.5 * free * (free - 1.0) <= self.settings.pairs)
         takes = (places == 1) | ((places == 2) & is_small)
         return np.asarray(takes & (free > 0) & (heads["why"] != GIVEN_BACK))
 
-    def _together(self, free: Integers) -> list[Integers]:
+    def _batches_with_one_free(self, free: Integers) -> list[Integers]:
         """Nodes with one free place, as many together as are a unit."""
         work = np.cumsum(free * self.tree.run.problem.data.n_samples) // self.settings.block
         return [np.flatnonzero(work == one) for one in np.unique(work)]
 
-    def _turns(self, free: int, age: int, most: float) -> list[ColumnOrder]:
+    def _column_turns(self, free: int, age: int, most: float) -> list[ColumnOrder]:
         """The next columns of a node with two free places, as many together as are a unit.
 
         First one unit, which says how many columns there really are; then few, in which the best selections are.
@@ -160,16 +162,16 @@ class UnitCutter:
         ends = np.append(np.flatnonzero(np.diff(candidates // self.settings.block)) + 1, count)[:units].tolist()
         return [ColumnOrder(begin, end, begin == 0) for begin, end in zip([0, *ends], ends, strict=False)]
 
-    def _unit(self, nodes: OpenNodes, at: Integers, cutoff: float) -> NodeUnit:
+    def _make_unit(self, nodes: OpenNodes, at: Integers, cutoff: float) -> NodeUnit:
         """A unit of some nodes; no dual vector is needed of those that earned their bounds."""
-        own = compact(nodes._replace(heads=nodes.heads[at]), self._size)
+        own = compact_nodes(nodes._replace(heads=nodes.heads[at]), self._count_in_play)
         prices = np.zeros((at.size, self.tree.prices.rows))
         return NodeUnit(
             own, FirstDuals.none(), self.tree.limits(own.heads["bound"], cutoff), prices, is_enumerated=True
         )
 
 
-def compact(nodes: OpenNodes, size: int) -> OpenNodes:
+def compact_nodes(nodes: OpenNodes, size: int) -> OpenNodes:
     """Some nodes over `size` atoms with their own words alone."""
     heads = nodes.heads.copy()
     sizes = words_of(heads, size)

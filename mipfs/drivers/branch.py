@@ -28,7 +28,7 @@ from mipfs.capability import ATOMS, PAIRS, needs_ridge
 from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, growing, tree_state
 from mipfs.drivers.anchors import UnitCutter
-from mipfs.drivers.earlier import EarlierTree, apart, better, is_asked_for_more, own_arrays
+from mipfs.drivers.earlier import EarlierTree, better, is_asked_for_more, own_arrays, split_by_prefix
 from mipfs.drivers.executor import Executor, Exploration, PendingUnit
 from mipfs.drivers.pacing import PacedSearch
 from mipfs.drivers.replanted import Replanting
@@ -38,7 +38,7 @@ from mipfs.errors import UsageError
 from mipfs.formulation.program import check_size
 from mipfs.inner.batch import Batch
 from mipfs.inner.completions import NodeEnumerator, are_few, first_places
-from mipfs.inner.rows_node import RowsRelaxation, relaxes
+from mipfs.inner.rows_node import RowsRelaxation, choose_relaxation
 from mipfs.inner.unit import NodeUnit
 from mipfs.plumbing.arrays import Arrays
 from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Gigabytes, Names, Natural, Seconds
@@ -47,7 +47,7 @@ from mipfs.problem import Problem
 from mipfs.proof import saved as proofs
 from mipfs.proof.cuts import CutPool
 from mipfs.run.carry import taken_over
-from mipfs.run.checkpoint import restoring, taken_up
+from mipfs.run.checkpoint import refusing_broken_state, taken_up
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run, Steps
 from mipfs.run.ties import near_optimal_list
@@ -201,13 +201,13 @@ def _check_over_weights(problem: Problem, options: Options) -> None:
 
 def _check_separate(problem: Problem, options: Options) -> None:
     """Refuse a separator beside searches that know no more rows than they begin with."""
-    if grows(problem, options.active):
+    if grows_over_atoms(problem, options.active):
         raise UsageError("separate takes all atoms at once; leave it, or active and atoms that are computed, out")
     if options.nodes == "conic":
         raise UsageError("nodes = 'conic' knows no rows that are separated; leave it, or separate, out")
 
 
-def _tree(run: Run, supports: Supports, tol: float) -> SearchTree:
+def _make_tree(run: Run, supports: Supports, tol: float) -> SearchTree:
     """The tree with the node solver that was asked for, and that carries the problem."""
     if run.options.device is not None and run.options.relax != "array":
         raise UsageError("device says where arrays lie; it takes relax = 'array' beside it, or leave it out")
@@ -218,7 +218,7 @@ def _tree(run: Run, supports: Supports, tol: float) -> SearchTree:
     return SearchTree(run, supports, tol)
 
 
-def _batch(run: Run, tree: SearchTree, out: Sequence[PendingUnit], enumerates: bool) -> int:
+def _batch_size(run: Run, tree: SearchTree, out: Sequence[PendingUnit], enumerates: bool) -> int:
     """How many nodes are handed out next, as the tree alone decides: a share of the open ones.
 
     Many in a large tree, so that there is work for many cores; those of least bound all the same. A limit of nodes
@@ -245,7 +245,7 @@ def _count_nodes_left(run: Run, tree: SearchTree, out: Sequence[PendingUnit]) ->
     return math.inf if limit is None else limit - tree.n_nodes - sum(part.unit.size for part in out)
 
 
-def _merge(
+def _merge_exploration(
     tree: SearchTree, exploration: Exploration, out: Sequence[PendingUnit], before: Callable[[], None] = lambda: None
 ) -> None:
     """Take over, in order, what was found below some nodes; those that nobody came to are open as before."""
@@ -255,7 +255,7 @@ def _merge(
     tree.merge([part.unit for part in out], [exploration.result(part) for part in out], before)
 
 
-def _report(run: Run, tree: SearchTree, bound: float, anchors: UnitCutter) -> None:
+def _report_progress(run: Run, tree: SearchTree, bound: float, anchors: UnitCutter) -> None:
     """Take over the bound, and tell how far the tree is."""
     if anchors.is_on:
         run.count(enumerated=tree.enumerated, completions=tree.svms)
@@ -297,17 +297,17 @@ class BranchAndBound:
             self._take_up(own_arrays(run.resume.arrays))
             run.closed = not self.tree.n_open and not self.units
             return
-        if run.warm is not None and run.warm.tree is not None and self._replant(run.warm.tree):
-            _report(run, self.tree, self.tree.bound, anchors)
+        if run.warm is not None and run.warm.tree is not None and self._try_replant(run.warm.tree):
+            _report_progress(run, self.tree, self.tree.bound, anchors)
             return
         self.beside.before_root(not anchors.has_one_place)
         if anchors.has_one_place:
             anchors.open_root()
         else:
             self.tree.open_root()
-        _report(run, self.tree, self.tree.bound, anchors)
+        _report_progress(run, self.tree, self.tree.bound, anchors)
 
-    def _replant(self, old: OldTree) -> bool:
+    def _try_replant(self, old: OldTree) -> bool:
         """Go on where an earlier tree ends, if that promises less work than a new one."""
         one = Replanting(self.tree, old)
         is_used = one.plant()
@@ -320,7 +320,7 @@ class BranchAndBound:
         run, tree, beside = self.run, self.tree, self.beside
         if not out and (level := self.anchors.level()) < math.inf:
             tree.above, tree.level = tree_state.of_tree(tree), level
-        batch = _batch(run, tree, out, self.anchors.is_on)
+        batch = _batch_size(run, tree, out, self.anchors.is_on)
         popped = tree.pop(batch)
         tree.separate_at(popped)
         enumerated, others = self.anchors.units(popped, tree.cutoff, _count_nodes_left(run, tree, out))
@@ -328,24 +328,24 @@ class BranchAndBound:
         units = tree.units(others, tree.cutoff) + enumerated
         searched = exploration.beside(beside.begin())
         handed = exploration.begin(units)
-        _merge(tree, exploration, out, lambda: beside.collect(searched))
+        _merge_exploration(tree, exploration, out, lambda: beside.collect(searched))
         run.is_exact = beside.comes_to_rest
         if handed and tree.n_open < (min(batch, tree.settings.batch) if self.anchors.is_on else batch):
-            _merge(tree, exploration, handed)
+            _merge_exploration(tree, exploration, handed)
             handed = []
         if not handed:
             beside.round()
-        run.closed = not tree.n_open and not handed and not self._rises()
+        run.closed = not tree.n_open and not handed and not self._try_rise()
         self.supports.reduce()
         if run.is_exact:
-            beside.rest()
+            beside.restart_search()
         if tree.is_littered:
             tree.forget([part.unit for part in handed])
         least = [float(part.unit.nodes.heads["bound"].min()) for part in handed]
-        _report(run, tree, min([tree.bound, *least]), self.anchors)
+        _report_progress(run, tree, min([tree.bound, *least]), self.anchors)
         return handed
 
-    def _rises(self) -> bool:
+    def _try_rise(self) -> bool:
         """Whether a tree that is closed was so up to a level alone: then the tree above it goes on."""
         run, tree = self.run, self.tree
         is_less = tree.level < self.supports.cutoff
@@ -353,7 +353,7 @@ class BranchAndBound:
             run.raise_bound(min(tree.bound, run.objective))
             arrays = tree_state.of_tree(tree)
             self.earlier = better(self.earlier, EarlierTree(tree.bound, tree.finish(), arrays))
-            tree_state.risen(tree)
+            tree_state.go_on_above_level(tree)
         else:
             tree.level, tree.above = math.inf, {}
         return is_less
@@ -377,17 +377,17 @@ class BranchAndBound:
         taken = [part.unit for part in out]
         return {**tree_state.save_tree(self.tree, self.earlier, taken), **kept, **self.beside.arrays()}
 
-    @restoring
+    @refusing_broken_state
     def _take_up(self, kept: Arrays) -> None:
         """Give the supports and the search what `saved` kept; the tree has its own."""
-        self.supports.subproblem.take_up(apart(kept, "sub_")[0])
-        proofs.restored_cuts(self.supports.pool, apart(kept, "cuts_")[0])
+        self.supports.subproblem.take_up(split_by_prefix(kept, "sub_")[0])
+        proofs.restored_cuts(self.supports.pool, split_by_prefix(kept, "cuts_")[0])
         self.beside.take_up(kept)
 
 
 def _plant_search(run: Run, supports: Supports) -> BranchAndBound:
     """The search with its root, or where a state stood."""
-    make = partial(_tree, run, supports, max(1e-10, 0.02 * run.options.gap))
+    make = partial(_make_tree, run, supports, max(1e-10, 0.02 * run.options.gap))
     tree, earlier, units = (None, None, ()) if run.resume is None else _gone_on(run, supports, make)
     found = BranchAndBound(run, supports, make() if tree is None else tree, earlier, units)
     LOG.debug("nodes are relaxed by %s", ", those left by ".join(WAYS[way] for way in found.tree.relaxation.ways))
@@ -405,7 +405,7 @@ def _by_one_master(run: Run) -> Steps:
     return gbd.search(run)
 
 
-@restoring
+@refusing_broken_state
 def _gone_on(
     run: Run, supports: Supports, make: Callable[[], SearchTree]
 ) -> tuple[SearchTree | None, EarlierTree | None, Sequence[NodeUnit]]:
@@ -457,7 +457,7 @@ def relaxes_by(problem: Problem, options: Any) -> str | None:
     """How the option `relax` would read if it were given, where data does not say it: "batch" or "array"; else None."""
     if problem.is_one_master or options.nodes == "conic" or not problem.data.block().is_stored:
         return None
-    how = relaxes(problem, options.relax)
+    how = choose_relaxation(problem, options.relax)
     return how if how in ("batch", "array") else None
 
 
@@ -473,7 +473,7 @@ def completion_kernels(problem: Problem) -> Sequence[Step]:
     return NodeEnumerator(problem, np.arange(problem.atoms.count)).kernels()
 
 
-def grows(problem: Problem, active: Sequence[str] | None) -> bool:
+def grows_over_atoms(problem: Problem, active: Sequence[str] | None) -> bool:
     """Whether a problem is solved over growing parts of its atoms (`mipfs.drivers.growing`), which take no pool."""
     return active is not None or not problem.data.block().is_stored
 
@@ -483,7 +483,7 @@ def run(run: Run) -> Steps:
     _check_over_weights(run.problem, run.options)
     if run.options.separate is not None:
         _check_separate(run.problem, run.options)
-    if grows(run.problem, run.options.active):
+    if grows_over_atoms(run.problem, run.options.active):
         return growing.run(run, search)
     return search(run)
 
@@ -516,7 +516,7 @@ def search(run: Run) -> Steps:
             out = one.step(exploration, out)
             yield partial(one.saved, out)
         # A unit is merged as a whole, unless the run must stop: whatever the moment, one answer.
-        _merge(one.tree, exploration, out)
+        _merge_exploration(one.tree, exploration, out)
         one.beside.round()
     run.raise_bound(min(one.tree.bound, run.objective))
     yield one.saved

@@ -26,7 +26,7 @@ from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, Dual, cut_of_dual, feasible_dual
 from mipfs.result.result import StopReason
 from mipfs.run.heuristics import Supports
-from mipfs.run.proven import prove
+from mipfs.run.proven import prove_at_root
 from mipfs.run.relaxed import relaxed_entry
 from mipfs.run.run import Run, Steps
 from mipfs.settings import ConicSettings
@@ -99,7 +99,7 @@ def run(run: Run) -> Steps:
     # Even where the first incumbent is optimal already: the program's value was asked for.
     if run.stop() in (None, StopReason.GAP_CLOSED):
         best = max(best, _solve(run, supports, declared, program), key=lambda found: found[0])
-    prove(run, *best)
+    prove_at_root(run, *best)
 
 
 def _solve(run: Run, supports: Supports, declared: Formulation, program: Canonical) -> Earned:
@@ -151,7 +151,7 @@ def _take_over(run: Run, declared: Formulation) -> Earned:
         run.raise_bound(max(proven, best[0]))
     if not declared.is_relaxation:
         return best
-    sigma = np.zeros(0) if declared.sigma is None else clean(declared.sigma.value)
+    sigma = np.zeros(0) if declared.sigma is None else clip_sigma(declared.sigma.value)
     at = {int(g): float(sigma[g]) for g in np.flatnonzero(sigma)}
     shown = _evaluate_sigma(run, at) if declared.sigma is not None else None
     close = shown is not None and run.upper - value <= run.options.gap * abs(value)
@@ -215,7 +215,7 @@ def candidates(problem: Problem, declared: Formulation) -> list[Array]:
     """Scores to round: σ, what is above a half of it where features cost something, and |w|; each where it exists."""
     scores = []
     if declared.sigma is not None and declared.sigma.value is not None:
-        sigma = clean(declared.sigma.value)
+        sigma = clip_sigma(declared.sigma.value)
         scores = [sigma, sigma - 0.5] if np.any(problem.penalty) else [sigma]
     w: Any = declared.variables.get("w")
     if w is not None and w.value is not None and problem.selects_features:
@@ -223,7 +223,7 @@ def candidates(problem: Problem, declared: Formulation) -> list[Array]:
     return scores
 
 
-def clean(sigma: Any) -> Array:
+def clip_sigma(sigma: Any) -> Array:
     """σ in [0, 1] with its zeros."""
     values = np.clip(np.asarray(sigma, dtype=float).ravel(), 0.0, 1.0)
     return np.where(values > NEGLIGIBLE_SIGMA, values, 0.0)

@@ -50,7 +50,7 @@ def options_of(model: Any, problem: Problem, driver: str, given: Mapping[str, An
     options = dict(entry.preset) if entry is not None and entry.driver == driver else {}
     if driver == "conic" and "declare" not in given:
         if isinstance(model, Formulation):
-            options["declare"] = _program(model)
+            options["declare"] = _program_of_model(model)
         elif problem.loss in POINTWISE:
             options["declare"] = _declared_by(entry)
     return options
@@ -79,7 +79,7 @@ def _declared_by(entry: formulation.FormulationEntry | None) -> Any:
     return formulation.load(entry.name).declare
 
 
-def _program(model: Formulation) -> Any:
+def _program_of_model(model: Formulation) -> Any:
     """What gives `conic` the program of a model: itself, or where rows were added the same formulation under them."""
 
     def declare(problem: Problem) -> Formulation:

@@ -50,7 +50,7 @@ class EarlierTree:
         """The one that stands in a state, if any; `proof_of` makes the proof of its arrays."""
         if f"{PREFIX}bound" not in kept:
             return None
-        arrays = apart(kept, PREFIX)[0]
+        arrays = split_by_prefix(kept, PREFIX)[0]
         bound = float(arrays.pop("bound"))
         return cls(bound, proof_of(arrays), arrays)
 
@@ -71,10 +71,10 @@ class EarlierTree:
 
 def own_arrays(kept: Mapping[str, npt.NDArray[Any]]) -> Arrays:
     """The arrays of a state without those of an earlier tree."""
-    return apart(kept, PREFIX)[1]
+    return split_by_prefix(kept, PREFIX)[1]
 
 
-def apart(kept: Mapping[str, npt.NDArray[Any]], prefix: str) -> tuple[Arrays, Arrays]:
+def split_by_prefix(kept: Mapping[str, npt.NDArray[Any]], prefix: str) -> tuple[Arrays, Arrays]:
     """The arrays whose names begin with a prefix, by the rest of their names, and the others."""
     inside = {name.removeprefix(prefix): array for name, array in kept.items() if name.startswith(prefix)}
     return inside, {name: array for name, array in kept.items() if not name.startswith(prefix)}

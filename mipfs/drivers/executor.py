@@ -98,17 +98,17 @@ class Threads(Executor):
 
     def submit(self, unit: NodeUnit, seconds: float | None) -> Future[UnitResult]:
         """Explore a unit in the next free thread; the solver hears by itself when the run must stop."""
-        self._counted(1)
-        return self._pool.submit(self._explore, unit)
+        self._change_count(1)
+        return self._pool.submit(self._explore_unit, unit)
 
-    def _explore(self, unit: NodeUnit) -> UnitResult:
+    def _explore_unit(self, unit: NodeUnit) -> UnitResult:
         try:
             with inside(self._for_each):
                 return self._relaxation.explore_unit(unit)
         finally:
-            self._counted(-1)
+            self._change_count(-1)
 
-    def _counted(self, more: int) -> None:
+    def _change_count(self, more: int) -> None:
         with self._lock:
             self._n_out += more
 
@@ -158,7 +158,7 @@ class Exploration:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         for part in self._out:
-            self._withdraw(part)
+            self._withdraw_part(part)
         if self._executor is not self._here:
             self._executor.close()
         self._here.close()
@@ -197,10 +197,10 @@ class Exploration:
                 part.found = found
                 part.is_out = False
             elif self.tree.run.must_stop:
-                self._withdraw(part)
+                self._withdraw_part(part)
         return part.found
 
-    def _withdraw(self, part: PendingUnit) -> None:
+    def _withdraw_part(self, part: PendingUnit) -> None:
         """Wait no longer than the executor of a part asks for."""
         if part.is_out:
             self.tree.stop[0] = 1

@@ -38,7 +38,7 @@ from mipfs.proof.evidence import COMBINED_SLACK, WIDE_WEIGHT_RATIO, Evidence, Ev
 from mipfs.proof.saved import restored_cuts
 from mipfs.result.state import RunState
 from mipfs.run.carry import taken_over
-from mipfs.run.checkpoint import restoring, taken_up
+from mipfs.run.checkpoint import refusing_broken_state, taken_up
 from mipfs.run.heuristics import Supports
 from mipfs.run.near_optimal import LISTED_GAP, is_asked
 from mipfs.run.run import Run, Steps
@@ -125,7 +125,7 @@ def search(run: Run, master_by: str = "tree", by: str = "newton") -> Steps:
         return
     (supports, first), settings = begun, run.settings.master
     subproblem = supports.subproblem
-    pool = _pool(run)
+    pool = _initial_pool(run)
     tol = max(1e-9, 1e-2 * run.options.gap)
     run.outcome.pool = pool
     master, rounded, earlier = master_state.gone_on(run, supports, pool)
@@ -172,7 +172,7 @@ def search(run: Run, master_by: str = "tree", by: str = "newton") -> Steps:
         yield None
     yield run.left_at(partial(master_state.save_master, master, supports, rounded, earlier))
     run.outcome.found = near_optimal_list(supports)
-    _leave(run, master, earlier)
+    _leave_proof(run, master, earlier)
 
 
 def _plant_master(
@@ -194,7 +194,7 @@ def _plant_master(
     # A limit in what follows leaves the bound of this solve.
     known = None if solver is None else tall.known_classifier(solver, high)
     if known is not None:
-        supports.subproblem.forget()
+        supports.subproblem.start_cold()
         supports.round(scatter(problem.atoms.count, known.owner, np.square(known.w)))
     begins_small = carried and (known is not None or _is_large(problem, inner, run.settings.master.largest_step))
     value = 0.0
@@ -242,7 +242,7 @@ def _is_done(supports: Supports, node: MasterNode) -> bool:
     return supports.has_ties_only(node.lb > 0, node.free & (not full), node.bound, sizes)
 
 
-def _leave(run: Run, master: Master, earlier: EarlierTree | None) -> None:
+def _leave_proof(run: Run, master: Master, earlier: EarlierTree | None) -> None:
     """Leave the proof in the run, and take off its bound what rounding the dual vectors may cost."""
     assert master.record is not None
     is_less = earlier is not None and earlier.outlives(min(master.bound, run.objective), run)
@@ -258,7 +258,7 @@ def _leave(run: Run, master: Master, earlier: EarlierTree | None) -> None:
         run.closed = run.closed or run.stop() is None
 
 
-def _pool(run: Run) -> CutPool:
+def _initial_pool(run: Run) -> CutPool:
     """The cuts to begin with: those of a pool that was given, or of the run that this one goes on with."""
     problem = run.problem
     given = run.options.pool
@@ -271,7 +271,7 @@ def _pool(run: Run) -> CutPool:
     return _pool_of(run, run.resume)
 
 
-@restoring
+@refusing_broken_state
 def _pool_of(run: Run, state: RunState) -> CutPool:
     """The cuts of the run that this one goes on with."""
     pool = CutPool(run.problem)
@@ -302,7 +302,7 @@ def begin(run: Run, by: str = "newton") -> tuple[Supports, npt.NDArray[np.bool_]
     # Costs of extra variables may cancel the values of the SVMs.
     is_fine = run.wants_all or run.problem.has_extra_costs
     tol = min(LISTED_GAP if is_fine else 1e-7, max(1e-10, 1e-3 * options.gap))
-    supports = Supports(run, _subproblem(run, by), tol=tol, validator=validator)
+    supports = Supports(run, _make_subproblem(run, by), tol=tol, validator=validator)
     supports.evaluate(_start(run, options.start) if options.start is not None else _first_support(run, first))
     return supports, first
 
@@ -313,7 +313,7 @@ def _first_support(run: Run, first: npt.NDArray[np.bool_]) -> npt.NDArray[np.boo
     return found if found is not None and run.oracle.contains(found) else first
 
 
-def _subproblem(run: Run, by: str) -> Subproblem:
+def _make_subproblem(run: Run, by: str) -> Subproblem:
     """The subproblem by a method: "newton", or Clarabel's."""
     if by == "newton":
         return Subproblem(run.problem, lambda: run.must_stop)

@@ -114,7 +114,7 @@ def run(run: Run, search: Callable[[Run], Steps]) -> Steps:
     """Solve the problem of `run` by an exact search over growing parts of it; what is found is left in the run."""
     problem = run.problem
     _check(run)
-    found = _begin(run)
+    found = _first_bound_and_atoms(run)
     if found is None:
         return
     (root, held), best = found, None
@@ -138,10 +138,10 @@ def run(run: Run, search: Callable[[Run], Steps]) -> Steps:
         held = problem.atoms.closed(np.union1d(held, missing))
         assert run.incumbent is not None
         start = tuple(problem.atoms.names[int(g)] for g in run.incumbent.selected)
-    run.outcome.proof = _proof(run, root, best)
+    run.outcome.proof = _joint_proof(run, root, best)
 
 
-def _begin(run: Run) -> tuple[Root | SearchedBound, Integers] | None:
+def _first_bound_and_atoms(run: Run) -> tuple[Root | SearchedBound, Integers] | None:
     """What one dual vector proves, and the atoms to begin with; None where S is empty."""
     if not run.problem.atoms.is_held:
         root = search_root(run)
@@ -151,7 +151,7 @@ def _begin(run: Run) -> tuple[Root | SearchedBound, Integers] | None:
     if first is None:
         return None
     whole = solve_root(run)
-    return whole, np.flatnonzero(_first(run, whole, first))
+    return whole, np.flatnonzero(_initial_atoms(run, whole, first))
 
 
 def _options_left(run: Run, start: tuple[str, ...] | None) -> Any:
@@ -185,7 +185,7 @@ def _check(run: Run) -> None:
             raise UsageError(f"{name} is for {where}; leave it out")
 
 
-def _first(run: Run, root: Root, first: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _initial_atoms(run: Run, root: Root, first: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """The atoms to begin with: those named, or those that the relaxation likes best, and what some selection needs."""
     problem = run.problem
     options = run.options
@@ -201,7 +201,7 @@ def _first(run: Run, root: Root, first: npt.NDArray[np.bool_]) -> npt.NDArray[np
     return held
 
 
-def _proof(run: Run, root: Root | SearchedBound, part: ActiveRun | None) -> Proof | None:
+def _joint_proof(run: Run, root: Root | SearchedBound, part: ActiveRun | None) -> Proof | None:
     """The dual vector of the root rules out the atoms outside, the tree over those inside does the rest."""
     problem = run.problem
     held = None

@@ -19,13 +19,13 @@ import numpy as np
 
 from mipfs import formulation
 from mipfs.capability import ALL_REGULARISERS, ATOMS, POINTWISE, Capability, needs_ridge
-from mipfs.drivers.earlier import apart
+from mipfs.drivers.earlier import split_by_prefix
 from mipfs.drivers.most_violated import MostViolated, takes_the_best
 from mipfs.drivers.rounding import Rounding
 from mipfs.drivers.shelf import load_published
 from mipfs.errors import UsageError
 from mipfs.inner import boolean, tall
-from mipfs.inner.alike import alike
+from mipfs.inner.alike import group_alike_samples
 from mipfs.inner.face_interior import FaceInterior
 from mipfs.inner.face_layer import FacePool
 from mipfs.inner.proximal import FaceProximal, Proximal
@@ -35,7 +35,7 @@ from mipfs.plumbing.arrays import Array, Arrays, Integers
 from mipfs.plumbing.declared import Count, Declared, Gap, Gigabytes, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
-from mipfs.run.checkpoint import restoring, taken_up
+from mipfs.run.checkpoint import refusing_broken_state, taken_up
 from mipfs.run.relaxed import relaxed_entry
 from mipfs.run.run import Run, Steps
 from mipfs.settings import KelleySettings, RelaxationSettings
@@ -182,7 +182,9 @@ def run(run: Run) -> Steps:
         return
     most_violated.is_wide = isinstance(method, FaceProximal)
     at = LoopState(
-        method, FacePool() if isinstance(method, FaceInterior | FaceProximal) else SelectionPool(), _first(problem)
+        method,
+        FacePool() if isinstance(method, FaceInterior | FaceProximal) else SelectionPool(),
+        _first_dual_vector(problem),
     )
     del method
     if run.resume is not None:
@@ -190,7 +192,7 @@ def run(run: Run) -> Steps:
     elif run.warm is not None and (alpha := run.warm.alpha()) is not None:
         at.alpha = alpha
     if run.is_kept:
-        run.rest(_state_saver(at, most_violated, run))
+        run.take_snapshot(_state_saver(at, most_violated, run))
     known = _of_all(run) if at.last is None else None
     if known is not None:
         run.raise_bound(most_violated(known)[2])
@@ -202,7 +204,7 @@ def run(run: Run) -> Steps:
             break
         if isinstance(at.pool, FacePool):
             at.pool.take_in(most_violated.next_best)
-        last = at.solve(_tolerance(run), lambda: run.must_stop)
+        last = at.solve(_restricted_gap(run), lambda: run.must_stop)
         before = run.upper
         run.lower_upper(last.upper)
         run.iteration += 1
@@ -218,7 +220,7 @@ def run(run: Run) -> Steps:
         is_cut = run.must_stop
         run.record()
         if run.came_to_rest(is_cut):
-            run.rest(_state_saver(at, most_violated, run))
+            run.take_snapshot(_state_saver(at, most_violated, run))
         yield None
     run.count(**most_violated.counters())
     # The method holds arrays of every sample: they go before the SVMs are solved.
@@ -314,7 +316,7 @@ def _state_saver(at: LoopState, oracle: MostViolated, run: Run) -> Callable[[], 
     return made
 
 
-@restoring
+@refusing_broken_state
 def _taken_up(run: Run, at: LoopState, oracle: MostViolated) -> None:
     """Go on from where the loop of an earlier run stood.
 
@@ -333,10 +335,10 @@ def _taken_up(run: Run, at: LoopState, oracle: MostViolated) -> None:
     if alpha is None or any(one is not None and one.shape != (run.problem.dual_size,) for one in (alpha, best)):
         raise ValueError("a dual vector is of other samples")
     run.raise_bound(oracle.take_up(kept, best))
-    run.oracle.rest()
+    run.oracle.drop_solvers()
     at.alpha = alpha
     if str(kept["method"]) == type(at.method).__name__ and bool(kept["pool_is_face"]) == at.pool.is_face:
-        at.method.take_up(apart(kept, "own_")[0], at.pool)
+        at.method.take_up(split_by_prefix(kept, "own_")[0], at.pool)
         p, size = run.problem.data.n_features, int(kept["least_size"])
         at.last = RestrictedSolution.taken_up("last", kept, at.pool, alpha, p)
         its = at.pool if size < 0 else at.pool.first(size)
@@ -353,7 +355,7 @@ def _taken_up(run: Run, at: LoopState, oracle: MostViolated) -> None:
     at.sharpness = float(kept["sharpness"]) if run.options.gap >= run.resume.gap else 1.0
 
 
-def _tolerance(run: Run) -> float:
+def _restricted_gap(run: Run) -> float:
     """Absolute gap worth reaching in a restricted problem: a tenth of what is open between the two bounds."""
     if not np.isfinite(run.upper):
         return 0.01 * float(run.problem.c_i.sum())
@@ -441,9 +443,9 @@ def _of_all(run: Run) -> Array | None:
     return None if found is None else feasible(problem, whole.size * found.alpha, in_place=True)
 
 
-def _first(problem: Problem) -> Array:
+def _first_dual_vector(problem: Problem) -> Array:
     """A first dual vector: that of w = 0 with its best bias, over two weighted samples where that is the same."""
-    merged = None if problem.weight_rows else alike(problem, np.empty(0, dtype=np.int64))
+    merged = None if problem.weight_rows else group_alike_samples(problem, np.empty(0, dtype=np.int64))
     if merged is not None:
         c = merged.sum_weights(problem.c_i)
         solver = get_loss(problem.loss).Solver(merged.instance(problem.data.sample_weight), c, problem.bias)

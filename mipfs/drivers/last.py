@@ -30,10 +30,10 @@ _KEPT: dict[int, tuple[weakref.ref[Any], Result]] = {}
 
 def keep(model: Any, result: Result) -> None:
     """Keep a result with its model, in place of the one before."""
-    holder = _holder(model)
+    holder = _result_holder(model)
     if holder is None or result.claim is None or not result.has_classifier:
         return
-    if _size(result) > MOST_BYTES:
+    if _proof_bytes(result) > MOST_BYTES:
         _KEPT.pop(id(holder), None)
         return
     key = id(holder)
@@ -42,7 +42,7 @@ def keep(model: Any, result: Result) -> None:
 
 def last_result(model: Any) -> Result | None:
     """The last result of a model, if it is kept."""
-    holder = _holder(model)
+    holder = _result_holder(model)
     found = None if holder is None else _KEPT.get(id(holder))
     return found[1] if found is not None and found[0]() is holder else None
 
@@ -90,7 +90,7 @@ def before(model: Any, compiled: Problem) -> Result | None:
     return None if reason else result
 
 
-def _holder(model: Any) -> Any:
+def _result_holder(model: Any) -> Any:
     """What a result is held beside: a Pyomo model, or σ of a formulation, which its edited copies share."""
     if isinstance(model, Problem):
         return None
@@ -98,7 +98,7 @@ def _holder(model: Any) -> Any:
     return model if sigma is None or not hasattr(model, "cvxpy") else sigma
 
 
-def _size(result: Result) -> float:
+def _proof_bytes(result: Result) -> float:
     """About how many bytes the proof of a result takes."""
     assert result.claim is not None
     source = result.claim.source

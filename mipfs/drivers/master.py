@@ -26,10 +26,10 @@ from mipfs.errors import UndecidedError
 from mipfs.inner.epigraph import Epigraph
 from mipfs.kernels.bound import add_down, gains, rounded_down, trade_gains
 from mipfs.plumbing.arrays import Array, Integers, Mask
-from mipfs.plumbing.own_threads import apart
+from mipfs.plumbing.own_threads import in_own_thread
 from mipfs.proof.cuts import Cut, CutPool
 from mipfs.proof.evidence import Evidence, EvidenceTree
-from mipfs.proof.multipliers import broken_row, farkas
+from mipfs.proof.multipliers import broken_row, farkas_multipliers
 from mipfs.proof.proof import Multipliers
 from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.selection import Selection, lagrangian_bound
@@ -80,7 +80,7 @@ class Master:
         self.pool = pool
         self.scale = scale
         self._oracle = selection.oracle()
-        self._begin(np.arange(len(pool)), np.zeros(len(pool), dtype=np.int64), (NO_BASIS, NO_BASIS))
+        self._make_lp(np.arange(len(pool)), np.zeros(len(pool), dtype=np.int64), (NO_BASIS, NO_BASIS))
         self._worked = 0
         self._order = itertools.count()
         self._heap: list[tuple[float, int, MasterNode]] = []
@@ -90,9 +90,9 @@ class Master:
         self.n_nodes = self.n_lps = 0
         lb, ub = selection.sigma_bounds()
         bound, evidence = (-math.inf, None) if start is None else start
-        self._push(MasterNode(bound, lb.astype(np.int8), ub.astype(np.int8), inner, evidence=evidence))
+        self._push_node(MasterNode(bound, lb.astype(np.int8), ub.astype(np.int8), inner, evidence=evidence))
 
-    def _begin(self, cuts: Integers, idle: Integers, basis: tuple[highs.Statuses, highs.Statuses]) -> None:
+    def _make_lp(self, cuts: Integers, idle: Integers, basis: tuple[highs.Statuses, highs.Statuses]) -> None:
         """Make the LP, whose rows are these cuts, at a basis."""
         self._epigraph = Epigraph(self.selection, self.penalty, self.scale, relaxed=True)
         self._model, self._lp, self._n_rows = self._epigraph.model, self._epigraph.program, self._epigraph.first
@@ -114,9 +114,9 @@ class Master:
         if self._worked < settings.rest * (settings.step_numbers + len(self._cuts) * (self.penalty.size + 1)):
             return False
         self._worked = 0
-        self._oracle.rest()
+        self._oracle.drop_solvers()
         vars(self).pop("_rows_alone", None)
-        self._begin(np.array(self._cuts, dtype=np.int64), self._idle, self._lp.basis())
+        self._make_lp(np.array(self._cuts, dtype=np.int64), self._idle, self._lp.basis())
         return True
 
     @property
@@ -134,7 +134,7 @@ class Master:
 
     def add(self, cut: Cut) -> None:
         """Add a Benders cut as a row."""
-        self._insert(self.pool.add(cut))
+        self._insert_cut(self.pool.add(cut))
 
     def learn(self, separated: Array, upper: float, weights: Array) -> None:
         """What the subproblem said at the last point: its value (with penalties) and |w| there."""
@@ -143,7 +143,7 @@ class Master:
             self._current.upper = upper + self._beside
             self._current.weights = weights
 
-    @apart
+    @in_own_thread
     def relax(
         self,
         cutoff: float,
@@ -163,7 +163,7 @@ class Master:
         self._made_at = None
         while not must_stop():
             if self._current is None:
-                self._current = self._pop(cutoff)
+                self._current = self._pop_node(cutoff)
                 if self._current is None:
                     return None
                 self.n_nodes += 1
@@ -171,7 +171,7 @@ class Master:
                     continue
             node = self._current
             if not node.free.any():
-                leaf = self._leaf(node, cutoff, must_stop)
+                leaf = self._ask_at_leaf(node, cutoff, must_stop)
                 if leaf is not None:
                     return leaf
                 continue
@@ -183,20 +183,20 @@ class Master:
                 continue
             integral = bool(np.all(np.minimum(sigma, 1.0 - sigma) <= self.settings.integral))
             if node.rounds and (self._is_spent(node, cutoff) or (integral and self._is_known(node, sigma))):
-                self._branch(node, sigma)
+                self._branch_node(node, sigma)
                 continue
             node.previous = node.bound
             node.rounds = node.rounds + 1
             if integral:
                 sigma = np.rint(sigma)
                 return CutPoint(sigma, sigma, True)
-            return CutPoint(sigma, 0.5 * (sigma + self._inside(node)), False)
+            return CutPoint(sigma, 0.5 * (sigma + self._inner_point(node)), False)
         return None
 
-    def _leaf(self, node: MasterNode, cutoff: float, must_stop: Callable[[], bool]) -> CutPoint | None:
+    def _ask_at_leaf(self, node: MasterNode, cutoff: float, must_stop: Callable[[], bool]) -> CutPoint | None:
         """A node with one selection left: ask once for its cut, then close it; drop it where S forbids it."""
         sigma = node.lb.astype(float)
-        is_allowed = self._allows(sigma > 0.5)
+        is_allowed = self._is_allowed(sigma > 0.5)
         # Nothing was solved: the node's own bound stands.
         if is_allowed is None:
             self._close(node, is_final=True)
@@ -239,13 +239,13 @@ class Master:
         shown = self.record.close_over_rows(node, evidence, sigma, cost, *ends)
         if shown > -math.inf:
             node.bound = add_down(constant, shown)
-            self._done(node.bound, is_final=True)
+            self._note_closed(node.bound, is_final=True)
             self._current = None
         elif not must_stop():
             self._close(node, is_final=True)
         return None
 
-    def _allows(self, sigma: Mask) -> bool | None:
+    def _is_allowed(self, sigma: Mask) -> bool | None:
         """Whether a selection is allowed; None where that remains open."""
         try:
             return self._oracle.contains(sigma)
@@ -254,12 +254,12 @@ class Master:
 
     def _close(self, node: MasterNode, *, is_final: bool = False) -> None:
         """Keep the bound of a node that is done; `is_final` where nothing can lift it further."""
-        self._done(node.bound, is_final=is_final)
+        self._note_closed(node.bound, is_final=is_final)
         if self.record is not None:
             self.record.close(node)
         self._current = None
 
-    def _done(self, bound: float, *, is_final: bool = False) -> None:
+    def _note_closed(self, bound: float, *, is_final: bool = False) -> None:
         self.floor = min(self.floor, bound)
         if not is_final:
             self.closed_at = min(self.closed_at, bound)
@@ -314,10 +314,10 @@ class Master:
         self._current, self._plunge = (left.pop(0) if there else None for there in waiting)
         self._heap = []
         for node in left:
-            self._push(node)
-        self._begin(*rows, basis)
+            self._push_node(node)
+        self._make_lp(*rows, basis)
 
-    def _inside(self, node: MasterNode) -> Array:
+    def _inner_point(self, node: MasterNode) -> Array:
         """The node's inner point, moved into its box and under its cardinality row."""
         inner = np.clip(node.inner, node.lb, node.ub)
         if self.selection.M is not None:
@@ -359,8 +359,8 @@ class Master:
             if must_stop():
                 return None
             if solution.values is None or solution.status != "optimal":
-                self._lp.forget()
-                self._branch(node, self._inside(node))
+                self._lp.start_cold()
+                self._branch_node(node, self._inner_point(node))
                 return None
             p = self.selection.n_features
             sigma = np.clip(solution.values[:p], 0.0, 1.0)
@@ -387,7 +387,7 @@ class Master:
         if not empty and not selection.is_plain:
             self._rows_alone.program.fix_columns(node.lb.astype(float), node.ub.astype(float))
             if self._rows_alone.solve().status == "infeasible":
-                ray = farkas(self._rows_alone, selection, node.lb, node.ub)
+                ray = farkas_multipliers(self._rows_alone, selection, node.lb, node.ub)
                 empty = ray is not None
         if empty:
             self._refute(node, ray)
@@ -413,7 +413,7 @@ class Master:
         slopes = 0.5 * (share @ self.pool.slopes[ids])
         cost = np.concatenate([self.penalty - slopes, self.extra_cost])
         # The proof stores these multipliers, so the bound must rest on them and not on the solver's.
-        y = self.selection.all_rows.held(cost, y)
+        y = self.selection.all_rows.usable_multipliers(cost, y)
         bound, reduced = lagrangian_bound(cost, self.selection.all_rows, *self.selection.box(node.lb, node.ub), y)
         constants = share * self.pool.constants[ids]
         # the shares add up to one but for 1 + γ, and every slope is a sum of as many terms as the constant
@@ -431,7 +431,7 @@ class Master:
         other = trade_gains(bound, np.abs(reduced), 0.0)
         fix = node.free & (other >= cutoff)
         if fix.any():
-            self._done(float(other[fix].min()))
+            self._note_closed(float(other[fix].min()))
             if self.record is not None and evidence is not None:
                 features = np.flatnonzero(fix)
                 self.record.fix(node, features, (reduced[features] < 0).astype(np.int64), evidence)
@@ -447,17 +447,17 @@ class Master:
         worst = np.argsort(-violation)[: self.settings.pool_cuts]
         worst = worst[violation[worst] > 1e-7]
         for i in worst:
-            self._insert(int(i))
+            self._insert_cut(int(i))
         return worst.size > 0
 
-    def _insert(self, i: int) -> None:
+    def _insert_cut(self, i: int) -> None:
         """Make cut i of the pool a row of the LP."""
         largest = self._epigraph.add(float(self.pool.constants[i]), self.pool.slopes[i])
         self._cuts.append(i)
         self._row_scales = np.append(self._row_scales, largest)
         self._idle = np.append(self._idle, 0)
 
-    def _purge(self) -> None:
+    def _purge_idle_cuts(self) -> None:
         """Let cuts that have not been binding for long leave the LP."""
         idle = np.flatnonzero(self._idle > self.settings.idle)
         if idle.size < 20 or idle.size == len(self._cuts):
@@ -468,7 +468,7 @@ class Master:
         self._idle = self._idle[keep]
         self._row_scales = self._row_scales[keep]
 
-    def _branch(self, node: MasterNode, sigma: Array) -> None:
+    def _branch_node(self, node: MasterNode, sigma: Array) -> None:
         """Split on the feature of largest |w_j| among the undecided ones, or of all; plunge into σ_j = 1."""
         self._current = None
         free = np.flatnonzero(node.free)
@@ -493,13 +493,13 @@ class Master:
             if value:
                 self._plunge = child
             else:
-                self._push(child)
-        self._purge()
+                self._push_node(child)
+        self._purge_idle_cuts()
 
-    def _push(self, node: MasterNode) -> None:
+    def _push_node(self, node: MasterNode) -> None:
         heapq.heappush(self._heap, (node.bound, next(self._order), node))
 
-    def _pop(self, cutoff: float) -> MasterNode | None:
+    def _pop_node(self, cutoff: float) -> MasterNode | None:
         """The child of the last branching, or the open node of least bound."""
         while True:
             if self._plunge is not None:

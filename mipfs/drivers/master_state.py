@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.drivers.earlier import EarlierTree, apart, better, is_asked_for_more, own_arrays
+from mipfs.drivers.earlier import EarlierTree, better, is_asked_for_more, own_arrays, split_by_prefix
 from mipfs.drivers.master import Master
 from mipfs.drivers.master_node import MasterNode
 from mipfs.plumbing.arrays import Arrays
@@ -19,7 +19,7 @@ from mipfs.proof import saved as proofs
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.evidence import Evidence, EvidenceTree
 from mipfs.proof.proof import Multipliers, stored_multipliers
-from mipfs.run.checkpoint import OF_SUMS, restoring
+from mipfs.run.checkpoint import OF_SUMS, refusing_broken_state
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
 
@@ -79,7 +79,7 @@ def save_master(master: Master, supports: Supports, rounded: int, earlier: Earli
     }
 
 
-@restoring
+@refusing_broken_state
 def gone_on(run: Run, supports: Supports, pool: CutPool) -> tuple[Master | None, int, EarlierTree | None]:
     """The master that a run goes on with, and how often σ was rounded; an earlier tree that proves more as yet.
 
@@ -95,7 +95,7 @@ def gone_on(run: Run, supports: Supports, pool: CutPool) -> tuple[Master | None,
 
     arrays, earlier = own_arrays(run.resume.arrays), EarlierTree.among(run.resume.arrays, proof_of)
     supports.take_up(arrays)
-    supports.subproblem.take_up(apart(arrays, "sub_")[0])
+    supports.subproblem.take_up(split_by_prefix(arrays, "sub_")[0])
     master, rounded = _restore_master(run, pool, arrays)
     bound = min(master.bound, run.objective)
     run.raise_bound(bound if earlier is None else max(bound, earlier.bound))
@@ -110,7 +110,7 @@ def _restore_master(run: Run, pool: CutPool, arrays: Arrays) -> tuple[Master, in
     problem = run.problem
     record = EvidenceTree(run.problem, pool, lambda: run.must_stop)
     proofs.restore_proof(record.tree, arrays)
-    evidence = _evidence(arrays)
+    evidence = _read_evidence(arrays)
     count, lost = arrays["master_used"].tolist()
     record.used = evidence[:count]
     record.lost = bool(lost)
@@ -125,7 +125,7 @@ def _restore_master(run: Run, pool: CutPool, arrays: Arrays) -> tuple[Master, in
     _check_nodes(arrays, problem.atoms.count)
     proofs.check_open(record.tree, arrays["node_numbers"][:, 3].tolist())
     basis = arrays["master_columns_basis"], arrays["master_rows_basis"]
-    master.take_up(_nodes(arrays, evidence), (current, following), (rows, idle), basis)
+    master.take_up(_read_nodes(arrays, evidence), (current, following), (rows, idle), basis)
     for name, value in zip(TOTALS, totals, strict=True):
         setattr(master, name, int(value) if name.startswith("n_") else value)
     return master, int(rounded)
@@ -160,7 +160,7 @@ def _of_evidence(used: Sequence[Evidence]) -> Arrays:
     }
 
 
-def _evidence(arrays: Arrays) -> list[Evidence]:
+def _read_evidence(arrays: Arrays) -> list[Evidence]:
     ends = np.cumsum(arrays["evidence_count"])
     parts = (np.split(arrays[name], ends)[:-1] for name in ("evidence_cuts", "evidence_share"))
     multipliers = iter(proofs.multipliers_of(arrays["evidence_multipliers"]))
@@ -199,7 +199,7 @@ def _of_nodes(nodes: Sequence[MasterNode], number: dict[Evidence, int]) -> Array
     return kept
 
 
-def _nodes(arrays: Arrays, evidence: Sequence[Evidence]) -> list[MasterNode]:
+def _read_nodes(arrays: Arrays, evidence: Sequence[Evidence]) -> list[MasterNode]:
     inner = [*arrays["node_inner"]]
     weights = [*arrays["node_weights"], np.empty(0)]
     return [

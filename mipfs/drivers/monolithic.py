@@ -17,7 +17,7 @@ import numpy as np
 
 from mipfs.capability import BOXES, POINTWISE, PRICED, Capability
 from mipfs.errors import UsageError
-from mipfs.formulation import algebraic
+from mipfs.formulation import algebraic_model
 from mipfs.formulation.program import check_size
 from mipfs.inner.subproblem import Subproblem, compile_for
 from mipfs.losses import get_loss
@@ -113,7 +113,7 @@ def link_weights(problem: Problem) -> tuple[Any, list[Any]]:
     """
     import pyomo.environ as pyo
 
-    model = algebraic(problem)
+    model = algebraic_model(problem)
     data = problem.data
     loss = get_loss(problem.loss)
     constant = [loss.value(b * data.y, problem.c_i) for b in ((-1.0, 0.0, 1.0) if problem.bias else (0.0,))]

@@ -17,7 +17,7 @@ from mipfs.plumbing.arrays import Array, Arrays, Integers
 from mipfs.problem import Problem
 from mipfs.proof.cuts import dual_value_below, scores_above, value_below
 from mipfs.proof.single import cut_of
-from mipfs.run.proven import prove, prove_plain
+from mipfs.run.proven import prove_at_root, prove_plain
 from mipfs.run.run import Run
 from mipfs.settings import ViolatedSettings
 from mipfs.svm.dyadic import pieces
@@ -104,7 +104,7 @@ class MostViolated:
                 v, g = exact.v, exact.value_below
             else:
                 v, g = exact * self.problem.dual_signs, value_below(self.problem, exact)
-            found = self.at(v, g)[2]
+            found = self.selection_of_scores(v, g)[2]
             share = AGAIN_SHARE if self._by_best else AGAIN_SHARE_ROWS
             self._best = min(lower, found + share * (abs(g) + abs(found))), dual, multiple
         if self._search is not None:
@@ -117,12 +117,12 @@ class MostViolated:
         lower, dual = self.best
         self._best = lower, dual, 1.0
         if self.top is None or self.problem.is_joint:
-            prove(run, lower, None if dual is None else cut_of(self.problem, dual))
+            prove_at_root(run, lower, None if dual is None else cut_of(self.problem, dual))
         else:
             if dual is None or lower < run.bound:
                 dual = np.zeros(self.problem.data.n_samples)
             assert not isinstance(dual, LabellingsDual)
-            prove_plain(run, dual, self._again)
+            prove_plain(run, dual, self._bound_of_feasible)
 
     def counters(self) -> dict[str, int]:
         """Of a tree, how many scores were computed and how many a bound saved."""
@@ -132,7 +132,9 @@ class MostViolated:
         """Positions with σ > 0, their σ, and the larger of lower(α) and lower of the best multiple of α."""
         g = value_below(self.problem, alpha)
         try:
-            ids, sigma, lower = self._note(self.at(alpha * self.problem.dual_signs, g, self._must_stop), alpha)
+            ids, sigma, lower = self._keep_if_best(
+                self.selection_of_scores(alpha * self.problem.dual_signs, g, self._must_stop), alpha
+            )
         except StoppedError:
             # A long search: what was proven before it stands.
             return np.empty(0, dtype=np.int64), np.empty(0), -np.inf
@@ -151,17 +153,17 @@ class MostViolated:
             return -np.inf
         exact = feasible(problem, best, in_place=True)
         g = dual_value_below(self._loss, exact, problem.c_i)
-        found = self._near(exact, alpha, multiple, multiple * multiple * (squares + ROUNDING_SHARE * values), g)
+        found = self._bound_near(exact, alpha, multiple, multiple * multiple * (squares + ROUNDING_SHARE * values), g)
         if found is None:
             exact *= problem.data.y
-            found = self.at(exact, g)
-        return self._note(found, alpha, multiple)[2]
+            found = self.selection_of_scores(exact, g)
+        return self._keep_if_best(found, alpha, multiple)[2]
 
-    def _wide(self, M: int) -> int:
+    def _count_candidates(self, M: int) -> int:
         """How many of the best atoms are looked for."""
         return M + max(self.settings.least_more, self.settings.more * M) if self.is_wide else M
 
-    def _near(
+    def _bound_near(
         self, exact: Array, alpha: Array, multiple: float, squares: float, g: float
     ) -> tuple[Integers, Array, float] | None:
         """lower of a dual vector near wanted = multiple·α, without a look at the data; None where it is too far.
@@ -181,34 +183,36 @@ class MostViolated:
             return None
         return np.empty(0, dtype=np.int64), np.empty(0), add_down(g, -0.5 * root * root * (1.0 + ROUNDING_SHARE))
 
-    def _again(self, exact: Array, g: float) -> tuple[Integers, float]:
+    def _bound_of_feasible(self, exact: Array, g: float) -> tuple[Integers, float]:
         """lower of a feasible dual vector, at hand where that is the best so far, and the best of searched atoms."""
         lower, dual, multiple = self._best
         at_hand = isinstance(dual, np.ndarray) and multiple == 1.0 and np.array_equal(dual, exact)
         if at_hand and self.problem.atoms.is_held:
             return np.empty(0, dtype=np.int64), lower
-        ids, _, lower = self.at(exact * self.problem.data.y, g)
+        ids, _, lower = self.selection_of_scores(exact * self.problem.data.y, g)
         return ids, lower
 
-    def of(self, dual: LabellingsDual) -> tuple[Integers, Array, float]:
+    def selection_of_labelling_dual(self, dual: LabellingsDual) -> tuple[Integers, Array, float]:
         """Positions with σ > 0, their σ, and lower of a dual vector over labellings."""
-        return self._note(self.at(dual.v, dual.value_below), dual)
+        return self._keep_if_best(self.selection_of_scores(dual.v, dual.value_below), dual)
 
-    def _note(
+    def _keep_if_best(
         self, found: tuple[Integers, Array, float], alpha: Array | LabellingsDual, multiple: float = 1.0
     ) -> tuple[Integers, Array, float]:
         if found[2] > self._best[0]:
             self._best = found[2], alpha, multiple
         return found
 
-    def at(self, v: Array, g: float, must_stop: Callable[[], bool] = lambda: False) -> tuple[Integers, Array, float]:
+    def selection_of_scores(
+        self, v: Array, g: float, must_stop: Callable[[], bool] = lambda: False
+    ) -> tuple[Integers, Array, float]:
         """Positions with σ > 0, their σ, and lower of a dual vector that is known by v (n,) and its g, rounded down."""
         problem = self.problem
         count = self.problem.atoms.count
         M = count if problem.M is None else min(problem.M, count)
         # A cardinality row alone: the best scores, found without reading every column.
         if self.top is not None:
-            ids, sizes = self.top.best(v, self._wide(M), must_stop)
+            ids, sizes = self.top.best(v, self._count_candidates(M), must_stop)
             ids, sizes, self.next_best = ids[:M], sizes[:M], ids[M:]
             return self._of_best(g, ids, np.square(_pad_values(sizes, M) + self.top.radius(v)))
         if self._search is not None:
@@ -216,7 +220,7 @@ class MostViolated:
             return self._of_best(g, ids, _pad_values(found, M) + self._search.error(v, float(found.max(initial=0.0))))
         if self._by_best:
             scores = problem.atoms.scores(v)
-            ids = problem.atoms.best(v, self._wide(M))
+            ids = problem.atoms.best(v, self._count_candidates(M))
             ids, self.next_best = ids[:M], ids[M:]
             error = problem.atoms.score_error(v, scores)
             return self._of_best(g, ids, _pad_values(scores[ids], M) + float(error.max(initial=0.0)))

@@ -55,7 +55,7 @@ class PacedSearch:
         self._rest = float(self.settings.rest)
 
     @cached_property
-    def _strands(self) -> list[SearchStrand]:
+    def _make_strands(self) -> list[SearchStrand]:
         """The searches that go on at once: one where selections are looked at in the order in which they are found.
 
         That is so where a list of them is asked for, or a stop once they get no better. Rows have one solver for all.
@@ -75,11 +75,11 @@ class PacedSearch:
         """Whether enough was done since the last rest; the first climb goes to its end before."""
         return self._tree.work >= self._rest and (self._climb is None or self._is_on) and not self._is_due
 
-    def rest(self) -> None:
+    def restart_search(self) -> None:
         """Begin the search anew where it stands: a run that goes on from a state goes the same way to the bit."""
         work = self._tree.work
         self._rest = work + max(self.settings.rest, work / self.settings.rest_share)
-        self._tree.run.oracle.rest()
+        self._tree.run.oracle.drop_solvers()
         self._begin_anew(self._is_on)
 
     def arrays(self) -> Arrays:
@@ -99,7 +99,7 @@ class PacedSearch:
         if sizes.shape != (sums.size, self._tree.relaxation.alive.size) or not np.isfinite(sums).all():
             raise ValueError("weights to be rounded of other atoms")
         self._tree.offers = [*zip(np.asarray(sizes, dtype=np.float32), sums.tolist(), strict=True)]
-        self._tree.run.oracle.rest()
+        self._tree.run.oracle.drop_solvers()
         self._begin_anew(bool(climbs))
 
     def before_root(self, is_relaxed: bool) -> None:
@@ -123,7 +123,7 @@ class PacedSearch:
 
     def round(self) -> None:
         """Round the weights that explorations left for it, to incumbents."""
-        self._round(self._taken())
+        self._round_offers(self._take_offers())
 
     def begin(self) -> Sequence[Callable[[], None]]:
         """What is done next beside a batch, in any threads, while the tree takes over more; then `collect` is called.
@@ -137,12 +137,12 @@ class PacedSearch:
         if self._is_due:
             self._begin_anew(True)
             self._is_due = False
-        shares, offers = self._shares(done), self._taken()
-        count = len(self._strands)
+        shares, offers = self._svms_per_strand(done), self._take_offers()
+        count = len(self._make_strands)
         asked = [(offers[at::count], share) for at, share in enumerate(shares)]
         return [
-            partial(strand.work, partial(self._round, own), share)
-            for strand, (own, share) in zip(self._strands, asked, strict=True)
+            partial(strand.work, partial(self._round_offers, own), share)
+            for strand, (own, share) in zip(self._make_strands, asked, strict=True)
             if own or share > 0
         ]
 
@@ -150,7 +150,7 @@ class PacedSearch:
         """Wait until all that `begin` said is done, and take over what was found."""
         searched()
         best = self._tree.run.objective
-        climbed = sum(strand.collect() for strand in self._strands)
+        climbed = sum(strand.collect() for strand in self._make_strands)
         if self._is_on:
             self._count += climbed
             if self._tree.run.objective < best:
@@ -163,23 +163,23 @@ class PacedSearch:
         vars(self).pop("_strands", None)
         self._is_on, self._turn = is_on, 0
         seed, sigma = self._tree.n_nodes, self._tree.pointed_to() if is_on else None
-        for at, strand in enumerate(self._strands if is_on else ()):
+        for at, strand in enumerate(self._make_strands if is_on else ()):
             strand.climbs = strand.searching(None if at else sigma, np.random.default_rng((seed, at)))
 
-    def _taken(self) -> list[Offer]:
+    def _take_offers(self) -> list[Offer]:
         offers, self._tree.offers = self._tree.offers, []
         return offers
 
-    def _round(self, offers: list[Offer], supports: Supports | None = None) -> None:
+    def _round_offers(self, offers: list[Offer], supports: Supports | None = None) -> None:
         for sizes, total in offers:
             self._tree.round_sizes(sizes, total, supports)
 
-    def _shares(self, done: float) -> list[int]:
+    def _svms_per_strand(self, done: float) -> list[int]:
         """How many SVMs of climbs each strand is asked for; of what cannot be shared equally, each has some in turn."""
-        count = len(self._strands)
+        count = len(self._make_strands)
         most = self._at_once(done)
         if self._is_on:
-            most = min(most, int(self._allowed - self._count))
+            most = min(most, int(self._svm_budget - self._count))
         elif not self._climbs_first():
             most = 0
         each, more = divmod(max(0, most), count)
@@ -204,12 +204,12 @@ class PacedSearch:
         late = LATE if self._tree.run.is_near else 1
         is_late = self._nodes > late * self.settings.after_nodes or self._work > late * self.settings.after_work
         if self._climb is None and is_late:
-            self._climb = Climb(self._tree.run, self._strands)
+            self._climb = Climb(self._tree.run, self._make_strands)
             self._climb.goes_on()
         return self._climb is not None
 
     @property
-    def _allowed(self) -> float:
+    def _svm_budget(self) -> float:
         """How many SVMs the work done so far allows."""
         work = self._work
         run = self._tree.run

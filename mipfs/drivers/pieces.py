@@ -90,9 +90,9 @@ class ProofPieces:
         places = self._join("places")
         feature = np.append(alive, [SCREENED, -1])[places["feature"]]
         local = places["dual"]
-        dual = np.where(local >= 0, self._position(local, n_places), local)
+        dual = np.where(local >= 0, self._position_in_store(local, n_places), local)
         children = np.stack((places["outside"], places["inside"]), axis=1)
-        numbered = None if numbers is None else self._shown(numbers, places)
+        numbered = None if numbers is None else self._multipliers_shown(numbers, places)
         self._first = proof.attach_all(
             self.heads["place"], n_places, feature, children, dual, places["value"], numbered
         )
@@ -113,19 +113,19 @@ class ProofPieces:
         found[np.cumsum(counts)[np.flatnonzero(self._goes_on) - 1] - 1] = True
         return found
 
-    def _shown(self, numbers: MultiplierNumbers, places: npt.NDArray[Any]) -> Integers:
+    def _multipliers_shown(self, numbers: MultiplierNumbers, places: npt.NDArray[Any]) -> Integers:
         """The proof's multipliers at every place, by its dual vector in its piece."""
         local = places["dual"]
-        shown = self._of(numbers.first_shown, numbers.others_shown, local, self.totals["places"])
+        shown = self._value_by_dual(numbers.first_shown, numbers.others_shown, local, self.totals["places"])
         return np.where(local == REFUTED, np.append(numbers.rays, -1)[places["cause"]], shown)
 
-    def _of(self, first: Integers, others: Integers, dual: Integers, counts: Integers) -> Integers:
+    def _value_by_dual(self, first: Integers, others: Integers, dual: Integers, counts: Integers) -> Integers:
         """What goes with the dual vectors `dual` of the pieces, counts_i of piece i; −1 where there is none."""
         place = np.minimum(np.maximum(dual - 1, 0) + np.repeat(self._before, counts), others.size)
         found = np.where(dual == 0, np.repeat(first, counts), -1)
         return np.where(dual > 0, np.append(others, -1)[place], found)
 
-    def _position(self, dual: Integers, counts: Integers) -> Integers:
+    def _position_in_store(self, dual: Integers, counts: Integers) -> Integers:
         """Where the dual vectors `dual` of the pieces, of which piece i has counts_i, are in the store."""
         offset = np.repeat(self._begun + self._before - 1, counts)
         return np.where(dual > 0, dual + offset, np.repeat(self.heads["dual"], counts))
@@ -152,8 +152,8 @@ class ProofPieces:
         place, parent = heads["place"], heads["dual"].copy()
         moved = place + np.repeat(self._first, counts)
         heads["place"] = np.where(place > 0, moved, np.repeat(self.heads["place"], counts))
-        heads["dual"] = self._position(parent, counts)
-        heads["prices"] = -1 if numbers is None else self._of(numbers.first, numbers.others, parent, counts)
+        heads["dual"] = self._position_in_store(parent, counts)
+        heads["prices"] = -1 if numbers is None else self._value_by_dual(numbers.first, numbers.others, parent, counts)
         heads = heads[~self._is_gone_on]
         return OpenNodes(heads, np.concatenate([one.back.words for one in self._found]))
 

@@ -25,7 +25,7 @@ from mipfs.drivers.tree import SearchTree
 from mipfs.drivers.tree_proof import OpenNode
 from mipfs.drivers.waiting import packed_all
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, WarmStart
-from mipfs.inner.old_duals import intercepts, scores_all
+from mipfs.inner.old_duals import initial_intercepts, scores_all
 from mipfs.kernels.bound import gains, rounded_down, trade_gains
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.proof.duals import DualStore
@@ -177,7 +177,7 @@ class Replanting:
         self.tree, self.old, self.cutoff = tree, old, math.inf
         self.leaves = self.open = 0
         self.offset = 0
-        self._where = _places(tree.relaxation.alive, tree.run.problem.atoms.count)
+        self._where = _positions_among_alive(tree.relaxation.alive, tree.run.problem.atoms.count)
         self._priced: PricedDuals | None = None
 
     def plant(self) -> bool:
@@ -188,18 +188,18 @@ class Replanting:
         """
         tree = self.tree
         relaxation = tree.relaxation
-        if not self.old.is_alike or relaxation.propagation(tree.first).broken is not None or not self._fits():
+        if not self.old.is_alike or relaxation.propagation(tree.first).broken is not None or not self._is_worthwhile():
             return False
         # A better incumbent first leaves less of the old tree open; a small tree is done before an SVM pays.
         leaves = int(np.count_nonzero(self.old.feature < 0))
         climb(tree.supports, tree.supports.pool, most=leaves // LEAVES_PER_SVM)
-        if self._plant():
+        if self._plant_tree():
             return True
         tree.begin_anew()
         tree.relaxation, tree.n_nodes, tree.loss, tree.lost = relaxation, 0, 0.0, False
         return False
 
-    def _plant(self) -> bool:
+    def _plant_tree(self) -> bool:
         """Plant it, up to what opens if that is too much; whether it is not."""
         tree, old = self.tree, self.old
         self.cutoff = tree.cutoff
@@ -210,17 +210,17 @@ class Replanting:
         at, place, states = self._find_root(place, states)
         if at < 0:
             return True
-        self._narrow(states)
+        self._drop_ruled_out(states)
         states = states[states != OUTSIDE]
-        begin = TreeLevel(np.array([at]), np.array([place]), states[None, :], self._top)
-        return self._enter(self._descend(begin))
+        begin = TreeLevel(np.array([at]), np.array([place]), states[None, :], self._top_dual)
+        return self._enter_leaves(self._descend_to_leaves(begin))
 
     @property
-    def _top(self) -> Integers:
+    def _top_dual(self) -> Integers:
         """The dual vector that nodes have which none is known of."""
         return np.array([max(0, int(self.old.dual[0]))])
 
-    def _fits(self) -> bool:
+    def _is_worthwhile(self) -> bool:
         """Whether there are dual vectors, and few enough that looking at them is little work."""
         count = len(self.old.duals)
         return count > 0 and count * self.tree.relaxation.alive.size <= NUMBERS
@@ -239,13 +239,13 @@ class Replanting:
         at = int(old.children[0, 0])
         return at, *tree.screen(place, dual + self.offset, prices.y, states, goes_in, goes_out, self.cutoff)
 
-    def _narrow(self, states: States) -> None:
+    def _drop_ruled_out(self, states: States) -> None:
         """Go on without the atoms that are out."""
         tree = self.tree
         keep = np.flatnonzero(states != OUTSIDE)
         if keep.size < states.size:
             tree.relaxation = tree.relaxation.restricted(keep)
-            self._where = _places(tree.relaxation.alive, tree.run.problem.atoms.count)
+            self._where = _positions_among_alive(tree.relaxation.alive, tree.run.problem.atoms.count)
         tree.run.counters["root_free"] = int(np.count_nonzero(states == FREE))
         tree.loss = tree.settings.bytes_share * tree.run.options.gap * abs(self.cutoff) if tree.is_plain else 0.0
         tree.relaxation.coarsen(tree.loss)
@@ -254,10 +254,10 @@ class Replanting:
     def priced(self) -> PricedDuals:
         """All dual vectors of the old tree, on the atoms that are alive; computed once."""
         if self._priced is None:
-            self._priced = self._evaluate()
+            self._priced = self._price_duals()
         return self._priced
 
-    def _evaluate(self) -> PricedDuals:
+    def _price_duals(self) -> PricedDuals:
         tree, old, relaxation = self.tree, self.old, self.tree.relaxation
         every = [relaxation.pricing.of(y) or relaxation.pricing.none for y in old.multipliers]
         penalty = tree.run.problem.penalty
@@ -275,7 +275,7 @@ class Replanting:
         most = states.shape[1] + 1 if M is None else M
         return BoundedNodes.of(self.priced.base(dual, y), self.priced.gains(dual, y), states, most)
 
-    def _descend(self, level: TreeLevel) -> list[TreeLevel]:
+    def _descend_to_leaves(self, level: TreeLevel) -> list[TreeLevel]:
         """Go down from some nodes to the leaves."""
         found, old = [], self.old
         where, M = self._where, self.tree.run.problem.M
@@ -294,7 +294,7 @@ class Replanting:
             level, feature = level.part(~ends), feature[~ends]
             is_screened = feature == SCREENED
             level = TreeLevel.join_levels(
-                [self._screened(level.part(is_screened)), self._split(level.part(~is_screened))]
+                [self._screen_level(level.part(is_screened)), self._split(level.part(~is_screened))]
             )
         return found
 
@@ -304,7 +304,7 @@ class Replanting:
         is_leaf = (self.old.feature[level.at] < 0) & (own >= 0)
         return TreeLevel(level.at, level.place, level.states, np.where(is_leaf, own, level.dual))
 
-    def _screened(self, level: TreeLevel) -> TreeLevel:
+    def _screen_level(self, level: TreeLevel) -> TreeLevel:
         """Screen at the new cutoff what was screened; nodes that are closed by it are closed."""
         if not level.at.size:
             return level
@@ -351,7 +351,7 @@ class Replanting:
             self.tree.done(float(bound.min()))
             self.leaves += places.size
 
-    def _refuted(self, level: TreeLevel) -> TreeLevel:
+    def _refute_leaves(self, level: TreeLevel) -> TreeLevel:
         """Refute the leaves that an old ray still shows to be empty, by far more than any rounding; the others."""
         y, M = self.old.multiplier[level.at], self.tree.run.problem.M
         asked = (self.old.feature[level.at] < 0) & (self.old.dual[level.at] < 0) & (y < len(self.old.multipliers) - 1)
@@ -372,9 +372,9 @@ class Replanting:
         y = np.where(is_leaf, self.old.multiplier[level.at], len(self.old.multipliers) - 1)
         return level, self._apply_bounds(level.dual, y, level.states), y
 
-    def _enter(self, found: list[TreeLevel]) -> bool:
+    def _enter_leaves(self, found: list[TreeLevel]) -> bool:
         """Close the leaves that are bounded well enough; open the others, if there are not too many: whether so."""
-        level = self._refuted(TreeLevel.join_levels(found))
+        level = self._refute_leaves(TreeLevel.join_levels(found))
         level, bounded, y = self._bounded_leaves(level)
         closed = bounded.bound >= self.cutoff
         self._close(level.place[closed], level.dual[closed], y[closed], bounded.bound[closed])
@@ -394,7 +394,7 @@ class Replanting:
         counts = np.zeros(level.states.shape, dtype=bool)
         np.put_along_axis(counts, bounded.order, np.arange(k) < bounded.count[:, None], axis=1)
         w = np.where(counts | (level.states == INSIDE), self.priced.omega[level.dual], 0.0).astype(np.float32)
-        nodes = packed_all(level.states, w, intercepts(tree.relaxation, w), RHO)
+        nodes = packed_all(level.states, w, initial_intercepts(tree.relaxation, w), RHO)
         heads = nodes.heads
         heads["bound"], heads["place"], heads["dual"] = bounded.bound, level.place, level.dual + self.offset
         heads["prices"] = prices
@@ -407,7 +407,7 @@ class Replanting:
         tree.waiting.extend(nodes._replace(heads=heads[plain]))
 
 
-def _places(alive: Integers, count: int) -> Integers:
+def _positions_among_alive(alive: Integers, count: int) -> Integers:
     """Where every atom is among those that are alive, −1 where it is not; one place more for none."""
     where = np.full(count + 1, -1)
     where[alive] = np.arange(alive.size)

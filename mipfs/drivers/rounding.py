@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mipfs.atoms import BestSearch
-from mipfs.inner.alike import AT_A_TIME, alike
+from mipfs.inner.alike import AT_A_TIME, group_alike_samples
 from mipfs.inner.face_layer import FacePool
 from mipfs.inner.restricted import RestrictedSolution, SelectionPool
 from mipfs.inner.subproblem import Subproblem
@@ -43,7 +43,7 @@ class Rounding:
 
     def at_nothing(self) -> None:
         """Offer the selection that asks for nothing: what S forces, or what it allows first."""
-        run = self.run if self.top is None else self._part(np.zeros(1, dtype=np.int64))
+        run = self.run if self.top is None else self._restricted_run(np.zeros(1, dtype=np.int64))
         round_to(run, [np.zeros(run.problem.atoms.count)])
 
     def by_scores(self, alpha: Array) -> None:
@@ -57,21 +57,23 @@ class Rounding:
         if self.run.must_stop:
             return
         among = None if self.top is None else pool.used
-        run = self.run if among is None else self._part(among)
+        run = self.run if among is None else self._restricted_run(among)
         round_to(run, [_mix_sigma(pool, last, self.run.problem.atoms.count, among)])
 
     def of_all(self, pool: SelectionPool, last: RestrictedSolution, most: int | None = 0) -> None:
         """Offer what every ranking leads to, spliced by `most` SVMs (None: any)."""
         count = self.run.problem.atoms.count
         if self.top is None:
-            round_to(self.run, rankings(self.run.problem, pool, last) + self.generated(pool, np.arange(count)), most)
+            round_to(
+                self.run, rounding_rankings(self.run.problem, pool, last) + self.generated(pool, np.arange(count)), most
+            )
             return
         y = self.run.problem.data.y
         left = sys.maxsize if most is None else most
         among = np.union1d(pool.used, self.top.best(last.alpha * y, self.wide)[0])
-        by = rankings(self.run.problem, pool, last, among) + self.generated(pool, among)
+        by = rounding_rankings(self.run.problem, pool, last, among) + self.generated(pool, among)
         for _ in range(self.settings.rounds):
-            part = self._part(among)
+            part = self._restricted_run(among)
             left -= round_to(part, by, left)
             if left <= 0 or part.incumbent is None or self.run.must_stop or self.run.is_optimal:
                 return
@@ -99,7 +101,7 @@ class Rounding:
         members = pool.members[-self.settings.starts :] if isinstance(pool, FacePool) else []
         return [np.isin(among, ids).astype(float) for ids, _ in members]
 
-    def _part(self, among: Integers) -> MergedRun:
+    def _restricted_run(self, among: Integers) -> MergedRun:
         """The run over some of the features."""
         return MergedRun(self.run, among)
 
@@ -114,7 +116,7 @@ class MergedRun(PartialRun):
     """
 
     def __init__(self, whole: Run, held: Integers) -> None:
-        self.alike = alike(whole.problem, held)
+        self.alike = group_alike_samples(whole.problem, held)
         super().__init__(whole, held)
 
     def part_of(self, problem: Problem, held: Integers) -> Problem:
@@ -125,7 +127,7 @@ class MergedRun(PartialRun):
         return problem.restricted(held, problem.atoms.restricted(held, data))
 
 
-def rankings(
+def rounding_rankings(
     problem: Problem, pool: SelectionPool, last: RestrictedSolution, among: Integers | None = None
 ) -> list[Array]:
     """By what a relaxation is rounded: |w|, σ, and the score at the last α (FGM-B of Tan 2010); each (count,).
@@ -148,11 +150,11 @@ def rankings(
     sizes = np.zeros(sigma.size)
     gain = np.zeros(sigma.size)
     sizes[place] = np.sqrt(np.bincount(columns.atom, np.square(inner), used.size))
-    gain[place] = gains(_scores(problem, used, v), problem.penalty[used])
+    gain[place] = gains(_scores_in_blocks(problem, used, v), problem.penalty[used])
     return [sizes, sigma, gain, *([sigma - 0.5] if problem.has_penalty else [])]
 
 
-def _scores(problem: Problem, used: Integers, v: Array) -> Array:
+def _scores_in_blocks(problem: Problem, used: Integers, v: Array) -> Array:
     """The scores of some atoms (k,) at a dual vector, of not too many columns at a time."""
     if problem.weight_rows:
         return scores_of(problem, v)[used]

@@ -58,9 +58,9 @@ class SearchedBound:
     @property
     def lower(self) -> float:
         """lower(α)."""
-        return self._of(self.squares)
+        return self._bound_of_scores(self.squares)
 
-    def _of(self, squares: Array) -> float:
+    def _bound_of_scores(self, squares: Array) -> float:
         """The bound of scores (M,) that took three roundings."""
         every = np.arange(squares.size)
         return lower(self.g, gains(squares * (1.0 + 8.0 * U), 0.0), every[:0], every, None)
@@ -70,7 +70,7 @@ class SearchedBound:
         if not self.squares.size:
             return np.inf
         score = min((size + self.radius) ** 2, float(self.squares[-1]))
-        return self._of(np.append(self.squares[:-1], score))
+        return self._bound_of_scores(np.append(self.squares[:-1], score))
 
     def outside(self, held: Integers) -> float:
         """A bound on every selection with an atom that is not held."""
@@ -115,7 +115,7 @@ def search_root(run: Run) -> SearchedBound:
     run.raise_bound(best.lower)
     held = np.sort(search.search(best.v, few)[0])
     for _ in range(settings.rounds if held.size and problem.M else 0):
-        solved = _over(run, held)
+        solved = _relax_over(run, held)
         now = _judge_dual(problem, search, solved.cut.dual, held[solved.sigma > 1e-6])
         if now.lower > best.lower or not best.mixed.size:
             best = replace(max(now, best, key=lambda one: one.lower), mixed=now.mixed)
@@ -128,7 +128,7 @@ def search_root(run: Run) -> SearchedBound:
     return best
 
 
-def _over(run: Run, held: Integers) -> SolvedRelaxation:
+def _relax_over(run: Run, held: Integers) -> SolvedRelaxation:
     """The relaxation over some atoms."""
     part = replace(run.problem.restricted(held), rows=Rows.empty(held.size))
     gap = 0.5 * run.settings.growth.gap

@@ -92,12 +92,12 @@ class Separation:
             self._kept.add((frozenset(terms.items()), end))
 
 
-def rises(before: float, after: float, least: float) -> bool:
+def is_bound_lifted(before: float, after: float, least: float) -> bool:
     """Whether a bound was lifted by more than a share of its size."""
     return bool(np.isfinite(before) and after > before + least * abs(before))
 
 
-def sigmas(relaxation: RowsRelaxation, nodes: OpenNodes, prices: Array) -> Iterator[Array]:
+def relaxation_sigmas(relaxation: RowsRelaxation, nodes: OpenNodes, prices: Array) -> Iterator[Array]:
     """σ (p,) of the relaxations above some open nodes, from whose weights these begin, at prices (m, rows).
 
     None where weights of single features are not kept (groups, boxes): there the root alone is asked about.

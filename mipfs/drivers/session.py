@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError, StoppedError, UndecidedError, UsageError
-from mipfs.plumbing.signals import lost
+from mipfs.plumbing.signals import is_any_interrupted
 from mipfs.problem import Problem
 from mipfs.result.decided import DecisionMaker
 from mipfs.result.loaded import point_of
@@ -107,7 +107,7 @@ class Session:
         with ExitStack() as stack:
             lines = stack.enter_context(live_lines(verbose, settings.line()))
             asked = prepare(module, problem, options)
-            heard = (*observers, *lines, self._note)
+            heard = (*observers, *lines, self._keep_record)
             if problem.data.block().is_stored:
                 # The result needs the digest: a pass over the data, which a limit should not wait for.
                 _ = problem.data.sha256
@@ -116,7 +116,7 @@ class Session:
             self._run.resume, self._run.warm = resume, warm
             self._run.room = None if keeper is None else keeper.room
             self._run.is_kept = keeper is not None
-            self._run.asked = asked.came or lost()
+            self._run.asked = asked.came or is_any_interrupted()
             self._run.interrupted = asked.came and asked.is_cold
             self._steps: Steps = _none_of(self._run) if self._run.interrupted else module.run(self._run)
             self._run.pause()
@@ -161,7 +161,7 @@ class Session:
         KeyboardInterrupt
             A second Ctrl-C before there was an incumbent.
         """
-        return not self.is_over and self._work(1) == 1
+        return not self.is_over and self._advance_by(1) == 1
 
     def __iter__(self) -> Iterator[Record]:
         """Step by step to the end: the record after every step."""
@@ -171,7 +171,7 @@ class Session:
 
     def finish(self) -> Result:
         """Work until the loop ends by itself; what was found."""
-        self._work()
+        self._advance_by()
         return self.result()
 
     def result(self) -> Result:
@@ -201,7 +201,7 @@ class Session:
         if not self.is_over:
             self._run.asked = True
             self._run.interrupted = bool(self._run.trace)
-            self._work()
+            self._advance_by()
 
     def __enter__(self) -> Session:
         return self
@@ -212,19 +212,19 @@ class Session:
     def __reduce__(self) -> NoReturn:
         raise TypeError("a session holds live solvers and is neither copied nor pickled; keep its state instead")
 
-    def _note(self, record: Record) -> None:
+    def _keep_record(self, record: Record) -> None:
         self.record = record
 
-    def _work(self, most: int = sys.maxsize) -> int:
+    def _advance_by(self, most: int = sys.maxsize) -> int:
         """Take at most `most` steps under the handlers of signals; returns how many there were."""
         done = 0
         if not self.is_over:
             with interruptible(self._run):
-                while done < most and self._advance():
+                while done < most and self._advance_once():
                     done += 1
         return done
 
-    def _advance(self) -> bool:
+    def _advance_once(self) -> bool:
         """One step; False once the loop has ended."""
         run = self._run
         goes_on = False
@@ -265,7 +265,7 @@ class Session:
             run.failed = True
         else:
             if made is not None and run.is_kept:
-                run.rest(made)
+                run.take_snapshot(made)
             is_due = keeper is not None and ((run.is_exact and keeper.due()) or run.stop() is not None)
             if keeper is not None and is_due and run.resting is not None:
                 keeper.keep(lambda: self.state)

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.branching import RULES, begin_memory, get_rule, taught
+from mipfs.branching import RULES, begin_memory, get_rule, learn_from_splits
 from mipfs.drivers.pieces import MultiplierNumbers, ProofPieces, one_after_the_other
-from mipfs.drivers.separating import Separation, rises, sigmas
+from mipfs.drivers.separating import Separation, is_bound_lifted, relaxation_sigmas
 from mipfs.drivers.tree_proof import OpenNode, TreeProof
 from mipfs.drivers.waiting import NodeQueue, pack_open_node, unpack_open_node
 from mipfs.inner.boolean_node import FREE, INSIDE, MOST_TOGETHER, OUTSIDE, States, WarmStart, carries
@@ -153,7 +153,7 @@ class SearchTree(TreeProof):
                 break
             again = self.relaxation.solve_root(states, self.tol)
             self.steps += again[0].steps
-            is_lifted = rises(best[0].bound, again[0].bound, settings.worth)
+            is_lifted = is_bound_lifted(best[0].bound, again[0].bound, settings.worth)
             sigma = again[0].sigma
             best = again if again[0].bound > best[0].bound else best
             if not is_lifted:
@@ -168,7 +168,7 @@ class SearchTree(TreeProof):
 
     def _screened_root(self, place: int, states: States, outcome: RowsOutcome) -> OpenNode:
         """The root with what its dual vector fixes; the node solver goes on without what is fixed to 0."""
-        cutoff = self._root_cutoff
+        cutoff = self._root_screening_cutoff
         y = outcome.prices
         whole = outcome.whole
         nothing = np.zeros_like(outcome.whole)
@@ -309,7 +309,9 @@ class SearchTree(TreeProof):
     def learn(self) -> None:
         """Let the branching rule learn from the splits that were merged since, in their order."""
         splits, self.splits = self.splits, []
-        self._memory = taught(self.settings.branching, self.memory, one_after_the_other([np.empty(0, SPLIT), *splits]))
+        self._memory = learn_from_splits(
+            self.settings.branching, self.memory, one_after_the_other([np.empty(0, SPLIT), *splits])
+        )
 
     @property
     def told(self) -> ExplorationRules:
@@ -327,7 +329,7 @@ class SearchTree(TreeProof):
         """Ask it about the first of some open nodes, before they are handed out."""
         if self.separation.is_on and nodes.heads.size:
             few = nodes._replace(heads=nodes.heads[: self.separation.settings.points])
-            self.separate(sigmas(self.relaxation, few, self.prices.of(few.heads["prices"])))
+            self.separate(relaxation_sigmas(self.relaxation, few, self.prices.of(few.heads["prices"])))
 
     def units(self, nodes: OpenNodes, cutoff: float) -> list[NodeUnit]:
         """The units of work of some open nodes: how many, and which nodes each has, depends on the tree alone."""
@@ -406,7 +408,7 @@ class SearchTree(TreeProof):
         """Enter what was found, then what others found of the nodes that were stuck in it; returns leaves."""
         heads, pieces, rescued = list[npt.NDArray[Any]](), list[ExploredPieces](), list[list[ExploredPieces]]()
         goes_on = list[bool]()
-        for unit, one in zip(units, self._whole(units, found), strict=True):
+        for unit, one in zip(units, self._fill_gaps(units, found), strict=True):
             if one is None:
                 if not unit.goes_on:
                     self.waiting.extend(unit.nodes, in_order=True)
@@ -426,7 +428,7 @@ class SearchTree(TreeProof):
             leaves += more
         return leaves
 
-    def _whole(self, units: Sequence[NodeUnit], found: Sequence[UnitResult | None]) -> list[UnitResult | None]:
+    def _fill_gaps(self, units: Sequence[NodeUnit], found: Sequence[UnitResult | None]) -> list[UnitResult | None]:
         """What came of units, with nothing between two that go on with one node: what is missing there is left open."""
         whole, comes, relaxation = list(found), False, self.relaxation
         for at in range(len(units) - 1, -1, -1):
@@ -580,7 +582,7 @@ class SearchTree(TreeProof):
         return self.run.oracle.repair(scores)
 
     @property
-    def _root_cutoff(self) -> float:
+    def _root_screening_cutoff(self) -> float:
         """What screens at the root: where that leaves little, it is the bound, and better than the asked gap allows."""
         cutoff = self.cutoff
         objective = self.run.objective

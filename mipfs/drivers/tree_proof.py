@@ -21,7 +21,7 @@ from mipfs.proof.duals import DualStore
 from mipfs.proof.evidence import empty_proof
 from mipfs.proof.multipliers import cancel_multipliers
 from mipfs.proof.proof import REFUTED, Multipliers, Proof
-from mipfs.proof.saved import anew
+from mipfs.proof.saved import proof_without_tree
 from mipfs.result.result import CERTIFICATE_LIMIT
 from mipfs.run.run import Run
 from mipfs.selection.derived import ChvatalGomory
@@ -142,9 +142,9 @@ class TreeProof:
     def refute(self, place: int, ray: Multipliers | None) -> None:
         """Close a node that holds no selection, by a Farkas ray; without one there is no certificate."""
         self.lost = self.lost or ray is None
-        self.proof.refute(place, None if ray is None else self._wide(ray))
+        self.proof.refute(place, None if ray is None else self._pad_multipliers(ray))
 
-    def _wide(self, y: Multipliers) -> Multipliers:
+    def _pad_multipliers(self, y: Multipliers) -> Multipliers:
         """Multipliers of whoever knew fewer rows, with zeros for the others."""
         return np.append(np.asarray(y, dtype=float), np.zeros(self.n_rows - len(y))) if len(y) < self.n_rows else y
 
@@ -200,7 +200,7 @@ class TreeProof:
         if not y.any():
             return None
         if len(self.run.problem.selection.rows.extra) == 0:
-            return self._wide(y)
+            return self._pad_multipliers(y)
         mended = cancel_multipliers(self.run.problem.selection, y)
         self.lost = self.lost or mended is None
         return mended
@@ -234,7 +234,7 @@ class TreeProof:
     def moved(self, duals: Integers) -> Integers:
         """Begin the proof anew with open nodes 0, 1, … and the dual vectors of each, which get new numbers."""
         used, place = np.unique(duals, return_inverse=True)
-        self.proof = anew(self.proof, duals.size, used)
+        self.proof = proof_without_tree(self.proof, duals.size, used)
         self._needed = self.n_bytes
         self._shown = {}
         self._rays = np.empty((2, 0), dtype=np.int64)
@@ -263,17 +263,17 @@ class MultiplierStore:
     def widen(self, rows: int) -> None:
         """Let them be about more rows: those that are new have the multiplier 0."""
         self.rows = rows
-        self._held = [self._wide(y) for y in self._held]
+        self._held = [self._pad_multipliers(y) for y in self._held]
         self._known = {y.tobytes(): k for k, y in enumerate(self._held)}
 
-    def _wide(self, y: Array) -> Array:
+    def _pad_multipliers(self, y: Array) -> Array:
         return np.append(y, np.zeros(self.rows - y.size)) if y.size < self.rows else y
 
     def add(self, y: Array) -> int:
         """The number of multipliers (rows,), or of fewer rows; −1 where all are 0."""
         if not y.any():
             return -1
-        y = self._wide(y)
+        y = self._pad_multipliers(y)
         key = y.tobytes()
         if key not in self._known:
             self._known[key] = len(self._held)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.drivers.earlier import EarlierTree, apart
+from mipfs.drivers.earlier import EarlierTree, split_by_prefix
 from mipfs.drivers.pieces import one_after_the_other
 from mipfs.drivers.tree import SearchTree
 from mipfs.drivers.waiting import of_arrays
@@ -89,7 +89,7 @@ def save_tree(tree: SearchTree, earlier: EarlierTree | None = None, taken: Seque
     limits = one_after_the_other([np.empty(0, LIMITS), *(unit.limits for unit in out if not unit.goes_on)])
     kept = of_tree(tree, taken)
     kept |= {"tree_units": np.array([0 if unit.goes_on else len(unit) for unit in out], dtype=np.int64)}
-    kept |= {"tree_turns": np.array([_turn(unit) for unit in out], dtype=np.int64).reshape(len(out), 2)}
+    kept |= {"tree_turns": np.array([_unit_columns(unit) for unit in out], dtype=np.int64).reshape(len(out), 2)}
     told = next((unit.told for unit in out if not unit.is_enumerated), tree.told)
     kept |= {"tree_told": told.memory, "tree_told_rows": np.array(len(told.derived), dtype=np.int64)}
     kept |= {"tree_limits": limits.view(np.float64).reshape(limits.size, len(LIMITS.names or ()))}
@@ -97,7 +97,7 @@ def save_tree(tree: SearchTree, earlier: EarlierTree | None = None, taken: Seque
     return kept | ({} if earlier is None else earlier.kept)
 
 
-def _turn(unit: NodeUnit) -> tuple[int, int]:
+def _unit_columns(unit: NodeUnit) -> tuple[int, int]:
     """The columns of a unit's turn; (0, −1) where its nodes are enumerated as a whole, (0, 0) where they are not."""
     return (0, -int(unit.is_enumerated)) if unit.turn is None else unit.turn[:2]
 
@@ -120,11 +120,11 @@ def handed_out(tree: SearchTree, arrays: Arrays) -> list[NodeUnit]:
     units = list[NodeUnit]()
     for begin, end in turns.tolist():
         unit = units[-1] if begin > 0 and units else next(whole)
-        units.append(unit if end == 0 else _enumerated(tree, unit, begin, end))
+        units.append(unit if end == 0 else _enumeration_unit(tree, unit, begin, end))
     return units
 
 
-def _enumerated(tree: SearchTree, unit: NodeUnit, begin: int, end: int) -> NodeUnit:
+def _enumeration_unit(tree: SearchTree, unit: NodeUnit, begin: int, end: int) -> NodeUnit:
     """A unit as `mipfs.drivers.anchors` makes it, of nodes whose places it may enumerate."""
     M, size = tree.run.problem.M, tree.relaxation.alive.size
     after = begin == 0 if unit.turn is None else unit.turn.end == begin
@@ -187,10 +187,10 @@ def restore_tree(tree: SearchTree, arrays: Arrays) -> None:
     if np.any((heads["prices"] < -1) | (heads["prices"] >= len(tree.prices))):
         raise ValueError("a node has multipliers that are none")
     tree.waiting.extend(nodes, in_order=True)
-    tree.above = apart(arrays, ABOVE)[0]
+    tree.above = split_by_prefix(arrays, ABOVE)[0]
 
 
-def risen(tree: SearchTree) -> None:
+def go_on_above_level(tree: SearchTree) -> None:
     """Go on above the level up to which all was proven, where the tree stood when that began; it counts on."""
     counted = {name: getattr(tree, name) for name in TOTALS[2:]}
     arrays = tree.above

@@ -35,7 +35,7 @@ from mipfs.plumbing.arrays import Array, Arrays, Integers
 from mipfs.plumbing.declared import Count, Declared, Gap, Gigabytes, Natural, Seconds
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
-from mipfs.run.checkpoint import restoring, taken_up
+from mipfs.run.checkpoint import refusing_broken_state, taken_up
 from mipfs.run.run import Run, Steps
 from mipfs.settings import LayerSettings, TwoLayerSettings
 from mipfs.svm.labellings import combine_dual
@@ -106,13 +106,13 @@ def run(run: Run) -> Steps:
     sharpness = 1.0
     last: RestrictedSolution | None = None
     best: RestrictedSolution | None = None
-    pool, inner = layer(run.problem, options.inner, run.settings.layer)
+    pool, inner = make_inner_layer(run.problem, options.inner, run.settings.layer)
     if run.resume is not None:
         last, best, sharpness = _taken_up(run, pool, inner, most_violated)
     if run.is_kept:
-        run.rest(_state_saver(pool, inner, most_violated, last, best, sharpness))
+        run.take_snapshot(_state_saver(pool, inner, most_violated, last, best, sharpness))
     while run.stop() is None:
-        ids, sigma, lower = most_violated.of(inner.dual)  # Step 1
+        ids, sigma, lower = most_violated.selection_of_labelling_dual(inner.dual)  # Step 1
         run.raise_bound(lower)
         if run.stop() is not None:
             break
@@ -120,7 +120,7 @@ def run(run: Run) -> Steps:
         if sharpness < run.settings.exact:
             run.closed = True  # α violates nothing new: the gap that is left is round-off
             break
-        last = inner.solve(pool, sharpness * _tolerance(run), lambda: run.must_stop)  # Step 2
+        last = inner.solve(pool, sharpness * _inner_gap(run), lambda: run.must_stop)  # Step 2
         best = last if best is None or last.upper < best.upper else best
         run.lower_upper(last.upper)
         run.iteration += 1
@@ -129,13 +129,13 @@ def run(run: Run) -> Steps:
             rounding.of_mixture(pool, last)
         is_last = options.T is not None and run.iteration >= options.T
         if is_last or run.must_stop:  # no round comes that would take this bound
-            run.raise_bound(most_violated.of(inner.dual)[2])
+            run.raise_bound(most_violated.selection_of_labelling_dual(inner.dual)[2])
         if is_last:
             run.early = StopReason.ITERATION_LIMIT
         is_cut = run.must_stop
         run.record()
         if run.came_to_rest(is_cut):
-            run.rest(_state_saver(pool, inner, most_violated, last, best, sharpness))
+            run.take_snapshot(_state_saver(pool, inner, most_violated, last, best, sharpness))
         yield None
     run.count(**most_violated.counters())
     if last is not None and best is not None:
@@ -151,7 +151,9 @@ def run(run: Run) -> Steps:
     most_violated.prove(run)
 
 
-def layer(problem: Problem, by: str, settings: LayerSettings) -> tuple[SelectionPool, BundleMethod | FaceLayer]:
+def make_inner_layer(
+    problem: Problem, by: str, settings: LayerSettings
+) -> tuple[SelectionPool, BundleMethod | FaceLayer]:
     """An empty pool and the inner layer: over a whole face where S is plain, over the hull of the pool elsewhere."""
     if by == "saddle" and problem.selection.is_plain:
         return FacePool(), FaceLayer(problem, settings)
@@ -178,7 +180,7 @@ def _state_saver(
     return made
 
 
-@restoring
+@refusing_broken_state
 def _taken_up(
     run: Run, pool: SelectionPool, inner: Bundle, oracle: MostViolated
 ) -> tuple[RestrictedSolution | None, RestrictedSolution | None, float]:
@@ -191,7 +193,7 @@ def _taken_up(
     taken_up(run, run.resume)
     pool.take_up(kept, run.problem.atoms.count)
     run.raise_bound(oracle.take_up(kept, combine_dual("best", kept, inner.measure)))
-    run.oracle.rest()
+    run.oracle.drop_solvers()
     if run.options.T is not None and run.iteration >= run.options.T:
         run.early = StopReason.ITERATION_LIMIT
     last = best = None
@@ -215,7 +217,7 @@ def _declare_restricted(
     return formulation.declare("structural", problem, counts, losses, list(sigmas))
 
 
-def _tolerance(run: Run) -> float:
+def _inner_gap(run: Run) -> float:
     """Absolute gap worth reaching in the inner layer: a tenth of what is open between the two bounds."""
     if not math.isfinite(run.upper):
         return 0.01 * run.problem.C

@@ -39,7 +39,7 @@ def pack_open_node(states: npt.NDArray[np.int8], warm: WarmStart, bound: float, 
     bits = np.packbits(states == OUTSIDE, bitorder="little")
     out = np.append(bits, np.zeros(-bits.size % WORD, dtype=np.uint8)).view(np.int32)
     inside = np.flatnonzero(states == INSIDE).astype(np.int32)
-    ids, values = warm.held
+    ids, values = warm.nonzeros
     heads = np.zeros(1, OPEN_NODE)
     stated = {"bound": bound, "intercept": warm.b, "rho": warm.rho, "place": place, "dual": dual, "prices": -1}
     for name, number in {**stated, "inside": inside.size, "weights": ids.size}.items():
@@ -148,29 +148,29 @@ class NodeQueue:
             self._heads, self._bounds = _grow_array(self.heads, room), _grow_array(self.bounds, room)
         own = slice(self._size, self._size + count)
         self._heads[own], self._bounds[own] = heads, heads["bound"]
-        self._filled += _filling(heads)
+        self._filled += _count_fixing_words(heads)
         if self._least is not None:
             self._least = float(heads["bound"].min(initial=self._least))
         self._size += count
 
     def pop(self, count: int, size: int) -> OpenNodes:
         """The `count` nodes of least bound, over `size` atoms each, in order; they wait no more."""
-        chosen = self._first(count)
+        chosen = self._least_bound_positions(count)
         taken = self._read(self.heads[chosen], size)
-        self._drop(chosen)
-        self._tidy(size)
+        self._drop_records(chosen)
+        self._compact_words(size)
         return taken
 
     def take(self, count: int, size: int) -> OpenNodes:
         """The `count` nodes that were put among them before all others, where none was taken since."""
         chosen = np.arange(count)
         taken = self._read(self.heads[chosen], size)
-        self._drop(chosen)
+        self._drop_records(chosen)
         return taken
 
     def first(self, size: int) -> OpenNodes:
         """The node of least bound, which waits on."""
-        return self._read(self.heads[self._first(1)], size)
+        return self._read(self.heads[self._least_bound_positions(1)], size)
 
     def clear(self) -> npt.NDArray[Any]:
         """The records of all, which wait no more."""
@@ -178,7 +178,7 @@ class NodeQueue:
         self._tape, self._size, self._filled, self._least = self._tape.beside(), 0, 0, math.inf
         return heads
 
-    def _first(self, count: int) -> Integers:
+    def _least_bound_positions(self, count: int) -> Integers:
         """Where the `count` nodes of least bound are, in order."""
         bound, order = self.bounds, self.heads["order"]
         if count >= bound.size:
@@ -187,10 +187,10 @@ class NodeQueue:
         some = np.flatnonzero(bound <= last)
         return np.asarray(some[np.lexsort((order[some], bound[some]))[:count]])
 
-    def _drop(self, chosen: Integers) -> None:
+    def _drop_records(self, chosen: Integers) -> None:
         """Take records out; the last ones come into their places."""
         size = self._size - chosen.size
-        self._filled -= _filling(self._heads[chosen])
+        self._filled -= _count_fixing_words(self._heads[chosen])
         behind = np.ones(chosen.size, dtype=bool)
         behind[chosen[chosen >= size] - size] = False
         to, of = chosen[chosen < size], size + np.flatnonzero(behind)
@@ -206,7 +206,7 @@ class NodeQueue:
         moved["start"] = np.cumsum(sizes) - sizes
         return OpenNodes(moved, np.frombuffer(data, dtype=np.int32))
 
-    def _tidy(self, size: int) -> None:
+    def _compact_words(self, size: int) -> None:
         """Write the words anew where most of them are of nodes that were taken."""
         beyond = len(self._tape) - LEAST_LITTER
         if beyond > 0 and beyond > LITTER * WORD * (self._size * -(-size // BITS) + self._filled):
@@ -240,7 +240,7 @@ def _grow_array(array: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
     return grown
 
 
-def _filling(heads: npt.NDArray[Any]) -> int:
+def _count_fixing_words(heads: npt.NDArray[Any]) -> int:
     """How many words some nodes have beside the bits of what is out."""
     return int(words_of(heads, 0).sum())
 

@@ -185,7 +185,7 @@ class DaskExecutor(Executor):
             try:
                 hand.line.send(pickle.dumps((number, errand.unit, errand.seconds), protocol=5))
             except GONE:
-                self._lose(hand)
+                self._requeue_work(hand)
 
     def _as_task(self, errand: UnitRequest) -> tuple[Any, Sequence[Any]]:
         there = self._solver_there()
@@ -203,7 +203,7 @@ class DaskExecutor(Executor):
             if key.fileobj is self._door:
                 self._let_in()
             elif key.data.line is not None:
-                self._hear(key.data)
+                self._take_result(key.data)
         self._hand_out()
 
     def _let_in(self) -> None:
@@ -221,17 +221,17 @@ class DaskExecutor(Executor):
         hand.line = line
         self._asked.register(line, selectors.EVENT_READ, hand)
 
-    def _hear(self, hand: WorkerState) -> None:
+    def _take_result(self, hand: WorkerState) -> None:
         """Take over what a worker found."""
         assert hand.line is not None
         try:
             said = hand.line.receive()
         except GONE:
-            self._lose(hand)
+            self._requeue_work(hand)
             return
         hand.out.pop(NUMBER.unpack_from(said)[0]).found = said
 
-    def _lose(self, hand: WorkerState) -> None:
+    def _requeue_work(self, hand: WorkerState) -> None:
         """A worker is gone: what it had in hand waits again, before all else."""
         self._hang_up(hand)
         for at, errand in enumerate(hand.out.values()):
@@ -260,7 +260,7 @@ class DaskExecutor(Executor):
             if status == "error" and hand.line is None:
                 self._note_failure(hand)
             elif there and (hand.worker not in there or (hand.line is None and (status != "pending" or not is_held))):
-                self._lose(hand)
+                self._requeue_work(hand)
         if self._door is not None:
             self._start(there)
 
@@ -270,12 +270,12 @@ class DaskExecutor(Executor):
             for _ in range(threads - sum(hand.worker == worker for hand in self._hands.values())):
                 number = next(self._numbers)
                 try:
-                    self._hands[number] = WorkerState(worker, self._begun(worker, number))
+                    self._hands[number] = WorkerState(worker, self._begin_exploration(worker, number))
                 except LOST_ERRORS:
                     self._cluster.failed()
                     return
 
-    def _begun(self, worker: str, number: int) -> Any:
+    def _begin_exploration(self, worker: str, number: int) -> Any:
         """The future of what explores on a worker."""
         assert self._door is not None
         at = self._solver_there(), self._door.address, self._door.key, number
@@ -285,7 +285,7 @@ class DaskExecutor(Executor):
     def _note_failure(self, hand: WorkerState) -> None:
         """Nobody could begin on a worker: it died, does not reach this process, or has another version."""
         error = hand.future.exception()
-        self._lose(hand)
+        self._requeue_work(hand)
         if has_killed(error):
             return
         if not isinstance(error, GONE):
@@ -296,7 +296,7 @@ class DaskExecutor(Executor):
         self._door.close()
         self._door = None
         for other in list(self._hands.values()):
-            self._lose(other)
+            self._requeue_work(other)
         self._hand_out()
 
 
@@ -317,7 +317,7 @@ def explore_all(solver: NodeSolver, door: tuple[str, int], key: bytes, number: i
     with Connection.to(door, key) as line:
         line.send(NUMBER.pack(number))
         come, stop = SimpleQueue[bytes | None](), np.zeros(1, dtype=np.int8)
-        Thread(target=_listen, args=(line, come, stop), daemon=True).start()
+        Thread(target=_queue_incoming, args=(line, come, stop), daemon=True).start()
         while (said := come.get()) is not None:
             asked, unit, seconds = pickle.loads(said)
             found: Any
@@ -332,7 +332,7 @@ def explore_all(solver: NodeSolver, door: tuple[str, int], key: bytes, number: i
                 return
 
 
-def _listen(line: Connection, come: SimpleQueue[bytes | None], stop: Any) -> None:
+def _queue_incoming(line: Connection, come: SimpleQueue[bytes | None], stop: Any) -> None:
     """Put units into a queue as they come, so that who sends them never waits; give up where nobody is there."""
     with suppress(*GONE):
         while True:

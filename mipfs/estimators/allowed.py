@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mipfs.data.instance import Row, nearest
+from mipfs.data.instance import Row, misspelling_hint
 from mipfs.errors import RowError, UsageError
 from mipfs.selection.of_groups import compile_rows
 from mipfs.selection.rows import Rows
@@ -58,8 +58,8 @@ def selection_arguments(
         return {}
     index = {name: j for j, name in enumerate(names)}
     known = {**groups, **index}
-    listed, found = _rows(rows, names, known)
-    amounts = _costs(cost, names, known)
+    listed, found = _named_rows(rows, names, known)
+    amounts = _feature_costs(cost, names, known)
     if budget is not None:
         if isinstance(budget, bool) or not isinstance(budget, (int, float, np.number)) or not math.isfinite(budget):
             raise UsageError(f"budget = {budget!r} must be a finite number, or None")
@@ -83,7 +83,7 @@ def name_of(key: Any, what: str, names: Sequence[str], index: Mapping[str, Any])
         return names[int(key)]
     name = str(key)
     if name not in index:
-        raise UsageError(f"{what}: nothing is called {name!r}; {nearest(name, names)}")
+        raise UsageError(f"{what}: nothing is called {name!r}; {misspelling_hint(name, names)}")
     return name
 
 
@@ -115,7 +115,7 @@ def _names_of_positions(given: Any, what: str, names: Sequence[str], index: Mapp
     return tuple(dict.fromkeys(name_of(key, what, names, index) for key in given))
 
 
-def _costs(given: Any, names: Sequence[str], index: Mapping[str, Any]) -> dict[str, float]:
+def _feature_costs(given: Any, names: Sequence[str], index: Mapping[str, Any]) -> dict[str, float]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -133,7 +133,7 @@ def _costs(given: Any, names: Sequence[str], index: Mapping[str, Any]) -> dict[s
     return found
 
 
-def _rows(given: Any, names: Sequence[str], known: Mapping[str, Any]) -> tuple[list[Row], Rows]:
+def _named_rows(given: Any, names: Sequence[str], known: Mapping[str, Any]) -> tuple[list[Row], Rows]:
     """Rows by name, and those of arrays."""
     none = Rows.empty(len(names))
     if given is None:

@@ -20,7 +20,7 @@ from mipfs.atoms.pairs import Pairs
 from mipfs.data.bounds import WeightBounds
 from mipfs.data.instance import Instance
 from mipfs.data.linear import combine_columns
-from mipfs.data.matrix import standing
+from mipfs.data.matrix import scaled_user_values
 from mipfs.data.ranges import LARGEST_C, LEAST_C
 from mipfs.errors import UsageError
 from mipfs.estimators.base import FittedProblem, LinearClassifier, SupportSelector, stack_rows
@@ -126,7 +126,7 @@ class Functions(AtomFunction):
     def values(self, X: Any) -> Array:
         """Of rows (n, p), dense or CSR, (n,)."""
         X = X.tocsc() if sparse.issparse(X) else X
-        columns = {name: _column(X, one) for name, one in self.made["features"].items()}
+        columns = {name: _scaled_column(X, one) for name, one in self.made["features"].items()}
         return registry.decision(self.made, self.weights, columns) if columns else np.zeros(X.shape[0])
 
     def contributions(self, X: Any) -> Array:
@@ -134,7 +134,7 @@ class Functions(AtomFunction):
         found = np.zeros(X.shape)
         for name, one in self.made["features"].items():
             alone = {**self.made, "features": {name: one}}
-            found[:, one["column"]] = registry.decision(alone, self.weights, {name: _column(X, one)})
+            found[:, one["column"]] = registry.decision(alone, self.weights, {name: _scaled_column(X, one)})
         return found
 
 
@@ -155,7 +155,9 @@ class MonomialTerms(AtomFunction):
         step = max(1, NUMBERS // max(1, self.ids.size))
         for start in range(0, X.shape[0], step):
             part = X[start : start + step][:, used]
-            Z = standing(part.toarray() if sparse.issparse(part) else part, self.shift[used], self.divisor[used])
+            Z = scaled_user_values(
+                part.toarray() if sparse.issparse(part) else part, self.shift[used], self.divisor[used]
+            )
             columns = self.monomials.columns(lambda ids, Z=Z: Z[:, np.searchsorted(used, ids)], self.ids)
             values[start : start + step] = combine_columns(columns, self.coef)
         return values
@@ -209,7 +211,7 @@ def fitted_atoms(
     result, n_iter = outcome
     atoms = problem.atoms
     (ids, sigma) = kept_atoms(problem, result, everything)
-    used, w, b = _svm(problem, ids, sigma, debias) if classifier else (ids[:0], np.zeros(0), 0.0)
+    used, w, b = _svm_of_atoms(problem, ids, sigma, debias) if classifier else (ids[:0], np.zeros(0), 0.0)
     support = ids
     coef = np.zeros(0)
     made: AtomFunction | None = None
@@ -232,7 +234,7 @@ def fitted_atoms(
     return FittedAtoms(result, mask, coef, b, n_iter, ids, sigma, atoms.names, made)
 
 
-def _svm(problem: Problem, ids: Integers, sigma: Array, debias: Any) -> tuple[Integers, Array, float]:
+def _svm_of_atoms(problem: Problem, ids: Integers, sigma: Array, debias: Any) -> tuple[Integers, Array, float]:
     """The columns of atoms, the weights of these on the user's scale, and the intercept."""
     columns = problem.atoms.columns(ids)
     C = problem.C
@@ -260,10 +262,10 @@ class AtomSelector(SupportSelector):
     monotonic_cst: Any = None
     positive: Any = False
 
-    def _atoms(self, data: Instance) -> Atoms:
+    def _make_atoms(self, data: Instance) -> Atoms:
         return atoms_of(self.atoms, self.atom_options, data)
 
-    def _signs(self, data: Instance, atoms: Atoms) -> WeightBounds:
+    def _sign_bounds(self, data: Instance, atoms: Atoms) -> WeightBounds:
         """The bounds on the weights that the asked signs are."""
         found = signs(self.monotonic_cst, self.positive, data, self.classes_)
         if found and atoms.kind not in ("features", "groups"):
@@ -271,15 +273,15 @@ class AtomSelector(SupportSelector):
             raise UsageError(f"{what} about weights of features or groups, not of {atoms.kind}; leave it or atoms out")
         return found
 
-    def _allowed(self, names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    def _selection_parameters(self, names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         if len(names) > MANY and any(
             given is not None for given in (self.rows, self.forced_in, self.forced_out, self.cost, self.budget)
         ):
             raise UsageError("rows, forced_in, forced_out, cost and budget are for fewer atoms; give M alone")
-        return super()._allowed(names, groups)
+        return super()._selection_parameters(names, groups)
 
-    def _keep(self, fits: list[Any]) -> None:
-        super()._keep(fits)
+    def _store_fits(self, fits: list[Any]) -> None:
+        super()._store_fits(fits)
         every = np.unique(np.concatenate([one.ids for one in fits]))
         self.atoms_ = np.array([fits[0].names[int(g)] for g in every], dtype=object)
 
@@ -287,15 +289,15 @@ class AtomSelector(SupportSelector):
 class AtomClassifier(AtomSelector, LinearClassifier):
     """Base of the classifiers among them: linear, unless the atoms are functions or products of features."""
 
-    def _keep(self, fits: list[Any]) -> None:
+    def _store_fits(self, fits: list[Any]) -> None:
         self._made: list[Any] = [one.made for one in fits]
-        super()._keep(fits)
+        super()._store_fits(fits)
         if self._made[0] is not None:
             del self.coef_
 
-    def _values(self, X: Any) -> Array:
+    def _scores_of_classes(self, X: Any) -> Array:
         if self._made[0] is None:
-            return super()._values(X)
+            return super()._scores_of_classes(X)
         with scikit_errors():
             values: Array = np.stack([one.values(X) for one in self._made], axis=1) + self.intercept_
         return values
@@ -333,7 +335,7 @@ def sigma_rows(fits: Sequence[FittedAtoms]) -> Array:
     return stack_rows(rows)
 
 
-def _column(X: Any, place: Mapping[str, Any]) -> Array:
+def _scaled_column(X: Any, place: Mapping[str, Any]) -> Array:
     """A column of a matrix, (n,), as the scaled training data has it."""
     j = place["column"]
     return scaled_by(place, np.asarray(X[:, [j]].toarray().ravel() if sparse.issparse(X) else X[:, j], dtype=float))

@@ -31,7 +31,7 @@ from mipfs.estimators.probable import ProbabilityMixin
 from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors, validated
 from mipfs.estimators.words import encode_words, groups_of, learn_words, reading_of
 from mipfs.plumbing.arrays import Array, Mask
-from mipfs.plumbing.signals import heard
+from mipfs.plumbing.signals import hearing_signals
 from mipfs.problem import Problem
 from mipfs.report.numbers import first_of
 from mipfs.result.gap import relative_gap
@@ -87,7 +87,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     _words: Any = None
     columns_: Any
 
-    def _allowed(self, names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    def _selection_parameters(self, names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """The parameters of the problem that say which selections from `names`, or `groups` of these, are allowed."""
         return selection_arguments(
             names,
@@ -99,7 +99,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             budget=self.budget,
         )
 
-    def _prepare(self, instances: list[Instance]) -> list[Instance]:
+    def _prepare_instances(self, instances: list[Instance]) -> list[Instance]:
         """The binary problems' data, made ready for the fits."""
         return instances
 
@@ -111,7 +111,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """Solve the binary problems as one; nothing where each is solved by itself."""
         return []
 
-    def _proven(self, instances: list[Instance]) -> list[Instance]:
+    def _proven_instances(self, instances: list[Instance]) -> list[Instance]:
         """The data that the results are about, of the binary problems."""
         return instances
 
@@ -155,10 +155,12 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         with scikit_errors():
             check_parameters(self)
             self._check_classes(codes)
-            instances = self._instances(X, codes, sample_weight, prepared)
+            instances = self._binary_instances(X, codes, sample_weight, prepared)
             warn_of_suspects(instances, "X")
-            self._remember(instances[0])
-            self._keep(self._fit_together(instances) or list(map(self._fit_binary, self._announce(instances))))
+            self._keep_scaling(instances[0])
+            self._store_fits(
+                self._fit_together(instances) or list(map(self._fit_binary, self._announced_instances(instances)))
+            )
             self._learn_probabilities(X if names is None else _frame_of(X, names), y, codes, sample_weight, prepared)
         if self._words:  # until here they are those of the columns that the words became
             self.columns_, self.feature_names_in_ = names, np.array(names_of(given), dtype=object)
@@ -201,14 +203,16 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("input_features is not equal to feature_names_in_")
         return cast(npt.NDArray[np.object_], self.columns_[self.support_])
 
-    def _announce(self, instances: list[Instance]) -> Iterator[Instance]:
+    def _announced_instances(self, instances: list[Instance]) -> Iterator[Instance]:
         """The binary problems' data, one after the other; where the fit talks, it says which class they are about."""
         for k, one in enumerate(instances):
             if self.verbose and len(instances) > 1:
                 print(f"class {self.classes_[k]!s} against the rest, {k + 1} of {len(instances)}", file=sys.stderr)
             yield one
 
-    def _instances(self, X: Any, codes: Any, sample_weight: Any, prepared: Prepared | None = None) -> list[Instance]:
+    def _binary_instances(
+        self, X: Any, codes: Any, sample_weight: Any, prepared: Prepared | None = None
+    ) -> list[Instance]:
         """The data of the binary problems, of a matrix that was validated."""
         names = self._names()
         found = binary_instances(
@@ -227,7 +231,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             if sample_weight is not None:
                 prepared = prepared.part(np.flatnonzero(np.asarray(sample_weight) != 0))
             prepared = None if names is None else prepared.over({str(name) for name in names})
-        return self._prepare(
+        return self._prepare_instances(
             [replace(one, groups=groups, words=words, reading=table, prepared=prepared) for one in found]
         )
 
@@ -284,14 +288,14 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             known = (codes < self.classes_.size) & (self.classes_[np.minimum(codes, self.classes_.size - 1)] == y)
             if not np.all(known):
                 raise ValueError(f"y holds {y[~known].tolist()[0]!r}, which is none of classes_")
-            instances = self._proven(self._instances(X, codes, sample_weight, prepared))
+            instances = self._proven_instances(self._binary_instances(X, codes, sample_weight, prepared))
             reports = [verify(result, data) for result, data in zip(results, instances, strict=True)]
         return reports[0] if len(reports) == 1 else reports
 
-    def _remember(self, data: Instance) -> None:
+    def _keep_scaling(self, data: Instance) -> None:
         """Keep what a prediction needs of the training data."""
 
-    def _keep(self, fits: list[FittedProblem]) -> None:
+    def _store_fits(self, fits: list[FittedProblem]) -> None:
         """Store what the binary problems left, in scikit-learn's shapes."""
         self.result_ = fits[0].result if len(fits) == 1 else [fitted.result for fitted in fits]
         self.support_ = np.any([fitted.support for fitted in fits], axis=0)
@@ -312,12 +316,12 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 class Classifier(ProbabilityMixin, ClassifierMixin, SupportSelector):  # type: ignore[misc]
     """Base of the classifiers: f > 0 stands for the second of two classes, the largest f for one of more."""
 
-    def _keep(self, fits: list[Any]) -> None:
-        super()._keep(fits)
+    def _store_fits(self, fits: list[Any]) -> None:
+        super()._store_fits(fits)
         self.intercept_ = np.array([fitted.intercept for fitted in fits])
 
     @abstractmethod
-    def _values(self, X: Any) -> Array:
+    def _scores_of_classes(self, X: Any) -> Array:
         """f of rows (n, p), dense or CSR, for every binary problem: (n, K), K = 1 for two classes."""
 
     def decision_function(self, X: Any) -> Array:
@@ -335,7 +339,7 @@ class Classifier(ProbabilityMixin, ClassifierMixin, SupportSelector):  # type: i
         with scikit_errors():
             X = self._in_features(X)
         X = validate_data(self._in_columns(), X, accept_sparse="csr", dtype=np.float64, reset=False)
-        values = self._values(X)
+        values = self._scores_of_classes(X)
         return values[:, 0] if self.classes_.size == 2 else values
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -369,14 +373,14 @@ class LinearClassifier(Classifier):
                 )
         return "l1"
 
-    def _keep(self, fits: list[FittedProblem]) -> None:
-        super()._keep(fits)
+    def _store_fits(self, fits: list[FittedProblem]) -> None:
+        super()._store_fits(fits)
         self.coef_ = stack_rows([fitted.coef for fitted in fits])
 
-    def _remember(self, data: Instance) -> None:
+    def _keep_scaling(self, data: Instance) -> None:
         self._shift, self._scale = np.array(data.shift), np.array(data.scale)
 
-    def _values(self, X: Any) -> Array:
+    def _scores_of_classes(self, X: Any) -> Array:
         values = np.empty((X.shape[0], len(self.coef_)))
         for k, coef in enumerate(self.coef_):
             used = np.flatnonzero(coef)
@@ -421,7 +425,7 @@ def solve_problem(problem: Problem, driver: str | None, model: Any, **options: A
         n_iter = max(n_iter, record.iteration)
 
     asked = {"gap": model.gap, "time_limit": model.time_limit, "verbose": bool(model.verbose)}
-    with heard() as strike:
+    with hearing_signals() as strike:
         whole = solve(problem, driver, observers=[count], **asked, **options)
     result = replace(whole, declare=None)  # which holds the data
     if strike.has_been or result.stop_reason is StopReason.INTERRUPTED:

@@ -13,7 +13,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.estimators.atoms import GroupLists, named_groups
 from mipfs.estimators.base import LinearClassifier, at_most
-from mipfs.estimators.samples import take
+from mipfs.estimators.samples import keep_parameters
 from mipfs.lab import baselines
 from mipfs.lab.baselines.linear import Linear
 
@@ -79,7 +79,7 @@ class BaselineSelector(LinearClassifier):
         scale: str = "none",
         class_weight: Mapping[Any, float] | str | None = None,
     ) -> None:
-        take(self, locals())
+        keep_parameters(self, locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit.
@@ -107,7 +107,7 @@ class BaselineSelector(LinearClassifier):
         """
         return super().fit(X, y, sample_weight)
 
-    def _prepare(self, instances: list[Instance]) -> list[Instance]:
+    def _prepare_instances(self, instances: list[Instance]) -> list[Instance]:
         if self.groups is None:
             return instances
         if not baselines.about(self.method).grouped:
@@ -115,7 +115,7 @@ class BaselineSelector(LinearClassifier):
         named = named_groups(self.groups, instances[0].feature_names)
         names = instances[0].feature_names
         groups = {
-            name: tuple(one if isinstance(one, str) else _at(names, name, one) for one in members)
+            name: tuple(one if isinstance(one, str) else _feature_name_at(names, name, one) for one in members)
             for name, members in named.items()
         }
         return [replace(data, groups=groups) for data in instances]
@@ -124,7 +124,7 @@ class BaselineSelector(LinearClassifier):
         M = data.n_features if self.M is None else at_most(self.M, data.n_features)
         return baselines.get_baseline(self.method)(data, M, self.C, bias=bool(self.bias), seed=self.seed)
 
-    def _keep(self, fits: list[Any]) -> None:
+    def _store_fits(self, fits: list[Any]) -> None:
         p = self.n_features_in_
         self.linear_: Linear | list[Linear] = fits[0] if len(fits) == 1 else fits
         self.coef_ = np.array([np.bincount(one.ids, one.w, p) for one in fits])
@@ -132,7 +132,7 @@ class BaselineSelector(LinearClassifier):
         self.support_ = np.any([np.bincount(one.ids, minlength=p) > 0 for one in fits], axis=0)
 
 
-def _at(names: Any, group: str, position: Any) -> str:
+def _feature_name_at(names: Any, group: str, position: Any) -> str:
     """The name of a feature at a 0-based position."""
     if isinstance(position, bool) or not isinstance(position, (int, np.integer)) or not 0 <= position < len(names):
         raise UsageError(f"group {group!r} holds {position!r}; positions are from 0 to {len(names) - 1}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mipfs.estimators.relaxation import Relaxation, RelaxationClassifier
-from mipfs.estimators.samples import take
+from mipfs.estimators.samples import keep_parameters
 
 
 class FGMClassifier(RelaxationClassifier):
@@ -144,7 +144,7 @@ class FGMClassifier(RelaxationClassifier):
         unknown: str = "refuse",
         impute: Any = None,
     ) -> None:
-        take(self, locals())
+        keep_parameters(self, locals())
 
 
 class FGMSelector(Relaxation):
@@ -211,4 +211,4 @@ class FGMSelector(Relaxation):
         unknown: str = "refuse",
         impute: Any = None,
     ) -> None:
-        take(self, locals())
+        keep_parameters(self, locals())

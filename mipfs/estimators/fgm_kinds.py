@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.atoms import Atoms
-from mipfs.atoms.additive import lowest
+from mipfs.atoms.additive import feature_minima
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.estimators.atoms import GroupLists, MonomialTerms, atoms_of
 from mipfs.estimators.relaxation import RelaxationClassifier
-from mipfs.estimators.samples import take
+from mipfs.estimators.samples import keep_parameters
 
 MAPS = {
     "hik": "additive-hik",
@@ -108,13 +108,13 @@ class GroupFGMClassifier(RelaxationClassifier):
         unknown: str = "refuse",
         impute: Any = None,
     ) -> None:
-        take(self, locals())
+        keep_parameters(self, locals())
 
-    def _atoms(self, data: Instance) -> Atoms:
+    def _make_atoms(self, data: Instance) -> Atoms:
         return atoms_of("groups", {"groups": self.groups, "scaling": self.scaling}, data)
 
-    def _keep(self, fits: list[Any]) -> None:
-        super()._keep(fits)
+    def _store_fits(self, fits: list[Any]) -> None:
+        super()._store_fits(fits)
         self.groups_ = tuple(fits[0].names)
         self.group_support_ = np.any(self.sigma_ > 0, axis=0)
 
@@ -207,14 +207,14 @@ class AdditiveFGMClassifier(RelaxationClassifier):
         unknown: str = "refuse",
         impute: Any = None,
     ) -> None:
-        take(self, locals())
+        keep_parameters(self, locals())
 
-    def _atoms(self, data: Instance) -> Atoms:
+    def _make_atoms(self, data: Instance) -> Atoms:
         if self.map not in MAPS:
             raise UsageError(f"map = {self.map!r} is unknown; it is one of {', '.join(MAPS)}")
         options = {"scaling": self.scaling, **dict(self.map_options or {})}
         if self.map not in ANY_VALUES and "shift" not in options and not options.get("absolute"):
-            options["shift"] = bool(np.any(lowest(data) < 0.0))
+            options["shift"] = bool(np.any(feature_minima(data) < 0.0))
         return atoms_of(MAPS[self.map], options, data)
 
 
@@ -303,13 +303,13 @@ class PolynomialFGMClassifier(RelaxationClassifier):
         unknown: str = "refuse",
         impute: Any = None,
     ) -> None:
-        take(self, locals())
+        keep_parameters(self, locals())
 
-    def _atoms(self, data: Instance) -> Atoms:
+    def _make_atoms(self, data: Instance) -> Atoms:
         return atoms_of("pairs", {"gamma": self.gamma, "r": self.r, "degree": self.degree}, data)
 
-    def _keep(self, fits: list[Any]) -> None:
-        super()._keep(fits)
+    def _store_fits(self, fits: list[Any]) -> None:
+        super()._store_fits(fits)
         terms: list[MonomialTerms] = self._made
         ids = np.unique(np.concatenate([one.ids for one in terms]))
         self.monomials_ = self.atoms_

@@ -15,7 +15,7 @@ from mipfs.estimators.allowed import names_of, over_weights
 from mipfs.estimators.atoms import AtomClassifier, FittedAtoms, fitted_atoms
 from mipfs.estimators.base import at_most, solve_problem
 from mipfs.estimators.refit import refit, refit_bounded
-from mipfs.estimators.samples import take
+from mipfs.estimators.samples import keep_parameters
 from mipfs.estimators.signs import signs
 from mipfs.plumbing.arrays import mask_of
 from mipfs.problem import Problem
@@ -162,15 +162,15 @@ class FSPClassifier(AtomClassifier):
         unknown: str = "refuse",
         impute: Any = None,
     ) -> None:
-        take(self, locals())
+        keep_parameters(self, locals())
 
     def _is_shared(self) -> bool:
         return bool(self.shared_support) and self.classes_.size > 2
 
-    def _proven(self, instances: list[Instance]) -> list[Instance]:
-        return [stack_instances(self._signed(instances), self.bias)] if self._is_shared() else instances
+    def _proven_instances(self, instances: list[Instance]) -> list[Instance]:
+        return [stack_instances(self._signed_instances(instances), self.bias)] if self._is_shared() else instances
 
-    def _signed(self, instances: list[Instance]) -> list[Instance]:
+    def _signed_instances(self, instances: list[Instance]) -> list[Instance]:
         """The data of all classes with the signs of each."""
         return [
             replace(one, weight_bounds=signs(self.monotonic_cst, self.positive, one, self.classes_))
@@ -186,7 +186,7 @@ class FSPClassifier(AtomClassifier):
         choice = {key: names_of(getattr(self, key), names) for key in ("forced_in", "forced_out")}
         given = {"M": at_most(self.M, len(names)), "C": self.C, "lam": self.lam, "loss": self.loss, "bias": self.bias}
         given |= {key: tuple(value) for key, value in choice.items() if value is not None}
-        problem = shared_problem(self._signed(instances), **given)
+        problem = shared_problem(self._signed_instances(instances), **given)
         result, n_iter = solve_problem(problem, self.driver, self)
         chosen = problem.atoms.columns(np.sort(np.array(problem.atoms_of([*result.selected]), dtype=np.int64))).ids
         if problem.weight_bounds:
@@ -212,13 +212,13 @@ class FSPClassifier(AtomClassifier):
         if not isinstance(self.lam, (int, float)):
             raise UsageError("shared_support takes one number for lam")
 
-    def _keep(self, fits: list[Any]) -> None:
-        super()._keep(fits)
+    def _store_fits(self, fits: list[Any]) -> None:
+        super()._store_fits(fits)
         if self._is_shared():
             self.result_ = fits[0].result
 
     def _fit_binary(self, data: Instance) -> FittedAtoms:
-        atoms = self._atoms(data)
+        atoms = self._make_atoms(data)
         problem = Problem(
             data,
             loss=self.loss,
@@ -227,9 +227,9 @@ class FSPClassifier(AtomClassifier):
             C=self.C,
             lam=self.lam,
             atoms=atoms,
-            weight_bounds=self._signs(data, atoms),
+            weight_bounds=self._sign_bounds(data, atoms),
             weight_rows=over_weights(self.weight_rows, data.feature_names, data.index),
-            **self._allowed(atoms.names, data.groups if atoms.kind == "features" else {}),
+            **self._selection_parameters(atoms.names, data.groups if atoms.kind == "features" else {}),
         )
         given = {"pool_gap": self.pool_gap, "pool_size": self.pool_size, "start": names_of(self.start, atoms.names)}
         options = {name: value for name, value in given.items() if value is not None}

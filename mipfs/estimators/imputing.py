@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.data.frames import as_rows, is_frame
-from mipfs.data.recipe import LEVEL, OTHERS, Filled, Prepared, Recipe, statistic
+from mipfs.data.recipe import LEVEL, OTHERS, Filled, Prepared, Recipe, fill_value
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.readers.frames import FRAME, column_values
@@ -49,7 +49,7 @@ class Imputer:
             return None
         recipe = Recipe.of(impute=impute)
         if is_frame(X):
-            rows = _weighed(sample_weight, len(X))
+            rows = _weighed_samples(sample_weight, len(X))
             part = X if rows is None else X.iloc[rows]
             preparing = RecipeInUse(recipe)
             every = [str(name) for name in X.columns]
@@ -68,12 +68,12 @@ class Imputer:
         how = recipe.impute.get(OTHERS)
         if how in (None, LEVEL) or len(recipe.impute) > 1:
             raise UsageError(f"impute = {impute!r} is about columns with names; give a data frame, or impute='median'")
-        Z = _numbers(X)
+        Z = _numeric_copy(X)
         if Z is None:
             return cls(recipe, {}, (), np.empty(0))  # which scikit-learn refuses
-        rows = _weighed(sample_weight, Z.shape[0])
+        rows = _weighed_samples(sample_weight, Z.shape[0])
         part = Z if rows is None else Z[rows]
-        return cls(recipe, {}, (), np.array([_value(part, j, str(how)) for j in range(part.shape[1])]))
+        return cls(recipe, {}, (), np.array([_fill_value(part, j, str(how)) for j in range(part.shape[1])]))
 
     def filled(self, X: Any) -> tuple[Any, tuple[Filled, ...]]:
         """X without missing values, and which these were; X itself where it has other columns."""
@@ -101,12 +101,12 @@ class Imputer:
         return pandas.DataFrame(columns, index=X.index)[[*beside, *order]], tuple(found)
 
     def _in_array(self, X: Any) -> tuple[Any, tuple[Filled, ...]]:
-        Z = _numbers(X)
+        Z = _numeric_copy(X)
         if Z is None or Z.shape[1] != self.values.size:
             return X, ()
         how, found = self.recipe.impute[OTHERS], list[Filled]()
         for j, value in enumerate(self.values):
-            rows = _gaps(Z, j)
+            rows = _missing_rows(Z, j)
             if sparse.issparse(Z):
                 part = slice(Z.indptr[j], Z.indptr[j + 1])
                 Z.data[part] = np.where(np.isnan(Z.data[part]), value, Z.data[part])
@@ -125,7 +125,7 @@ def prepared_of(X: Any, imputer: Imputer | None) -> tuple[Any, Prepared | None]:
     return found, Prepared(imputer.recipe, filled)
 
 
-def refilled(prepared: Prepared, X: Any, names: Any, fit: Integers) -> Any:
+def fill_missing(prepared: Prepared, X: Any, names: Any, fit: Integers) -> Any:
     """A validated X, its missing values filled in by what the rows `fit` say; a data frame where it is one."""
     matrix = X.to_numpy() if is_frame(X) else X
     every = [f"x{j + 1}" for j in range(matrix.shape[1])] if names is None else [str(name) for name in names]
@@ -134,7 +134,7 @@ def refilled(prepared: Prepared, X: Any, names: Any, fit: Integers) -> Any:
     return type(X)(found, columns=X.columns, index=X.index) if is_frame(X) else found
 
 
-def _weighed(sample_weight: Any, n: int) -> Integers | None:
+def _weighed_samples(sample_weight: Any, n: int) -> Integers | None:
     """The samples that have a weight, where some have none."""
     held = np.asarray(sample_weight) != 0
     if sample_weight is None or held.shape != (n,):
@@ -142,7 +142,7 @@ def _weighed(sample_weight: Any, n: int) -> Integers | None:
     return None if held.all() or not held.any() else np.flatnonzero(held)
 
 
-def _numbers(X: Any) -> Any:
+def _numeric_copy(X: Any) -> Any:
     """A copy of an array or a sparse matrix as numbers; None of what is none."""
     if sparse.issparse(X):
         return None if X.dtype.kind not in "biuf" else sparse.csc_array(X, dtype=np.float64, copy=True)
@@ -153,7 +153,7 @@ def _numbers(X: Any) -> Any:
     return found if found.ndim == 2 else None
 
 
-def _gaps(Z: Any, j: int) -> Integers:
+def _missing_rows(Z: Any, j: int) -> Integers:
     """The rows of a column that have no value."""
     if sparse.issparse(Z):
         part = slice(Z.indptr[j], Z.indptr[j + 1])
@@ -161,10 +161,10 @@ def _gaps(Z: Any, j: int) -> Integers:
     return np.flatnonzero(np.isnan(Z[:, j])).astype(np.int64)
 
 
-def _value(Z: Any, j: int, how: str) -> float:
+def _fill_value(Z: Any, j: int, how: str) -> float:
     """What stands for a missing value of a column."""
     column = Z[:, [j]].toarray()[:, 0] if sparse.issparse(Z) else Z[:, j]
     there = column[~np.isnan(column)]
     if not there.size:
         raise DataError(f"column {j} of X has no value at all", "leave it out")
-    return float(statistic(there, how))
+    return float(fill_value(there, how))

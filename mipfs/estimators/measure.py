@@ -13,7 +13,7 @@ from mipfs.data.instance import Instance
 from mipfs.drivers import get_driver
 from mipfs.errors import UsageError
 from mipfs.estimators.base import FittedProblem, LinearClassifier, at_most, solve_problem
-from mipfs.estimators.samples import scikit_errors, take
+from mipfs.estimators.samples import keep_parameters, scikit_errors
 from mipfs.lab.baselines.structural_svm import at_relaxation, with_intercept
 from mipfs.measures import WITH_K, value
 from mipfs.plumbing.arrays import Array, scatter
@@ -139,7 +139,7 @@ class MeasureClassifier(LinearClassifier):
         unknown: str = "refuse",
         impute: Any = None,
     ) -> None:
-        take(self, locals())
+        keep_parameters(self, locals())
 
     def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]  # no sample weights
         """Fit.
@@ -194,12 +194,12 @@ class MeasureClassifier(LinearClassifier):
         classes = self.classes_[-1:] if values.ndim == 1 else self.classes_
         with scikit_errors():
             pairs = zip(classes, np.atleast_2d(values.T), strict=True)
-            return float(np.mean([self._value(np.where(labels == c, 1.0, -1.0), f) for c, f in pairs]))
+            return float(np.mean([self._measure_value(np.where(labels == c, 1.0, -1.0), f) for c, f in pairs]))
 
-    def _value(self, y: Array, scores: Array) -> float:
-        return value(self.measure, y, scores, beta=self.beta, k=self._k(y))
+    def _measure_value(self, y: Array, scores: Array) -> float:
+        return value(self.measure, y, scores, beta=self.beta, k=self._k_of_labels(y))
 
-    def _k(self, y: Array) -> Any:
+    def _k_of_labels(self, y: Array) -> Any:
         """k for labels y: "2P" is twice the number of positives, at most all samples."""
         if not isinstance(self.k, str):
             return self.k
@@ -208,9 +208,9 @@ class MeasureClassifier(LinearClassifier):
         return min(2 * int(np.count_nonzero(y > 0)), y.size)
 
     def _fit_binary(self, data: Instance) -> FittedProblem:
-        k = self._k(data.y)
+        k = self._k_of_labels(data.y)
         constant = constant_of(self.fit_intercept, self.intercept_scaling)
-        allowed = self._allowed(data.feature_names, data.groups)
+        allowed = self._selection_parameters(data.feature_names, data.groups)
         asked: dict[str, Any] = {"beta": self.beta, "k": k}
         problem = problem_of(data, self.measure, self.M, self.C, constant, **asked, **allowed)
         check_keep(self.keep, self.driver or "two_layer")

@@ -17,7 +17,7 @@ from mipfs.data.matrix import as_matrix, scale_columns
 from mipfs.errors import UsageError
 from mipfs.estimators.base import FittedProblem, solve_problem
 from mipfs.estimators.measure import REFIT_GAP, check_keep, constant_of, problem_of, sigma_of
-from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors, take
+from mipfs.estimators.samples import binary_instances, check_parameters, keep_parameters, scikit_errors
 from mipfs.lab.baselines.structural_svm import at_relaxation
 from mipfs.lab.mil.algorithm import bag_values, needed_concepts, weights_of
 from mipfs.lab.mil.bags import Bags
@@ -125,7 +125,7 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         intercept_scaling: float = 1.0,
         verbose: bool | int = False,
     ) -> None:
-        take(self, locals())
+        keep_parameters(self, locals())
 
     def fit(self, X: Any, y: Any, bags: Any = None) -> Self:
         """Fit.
@@ -161,7 +161,7 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise UsageError(f"y holds one class only, {self.classes_.tolist()[0]!r}; give two at least")
             grouped = Bags.of(bags, X.shape[0])
             labels = grouped.classes(codes, self.classes_)
-            self.scale_ = self._divisors(X)
+            self.scale_ = self._column_divisors(X)
             self.width_ = mean_distance(X, self.scale_) if self.width is None else self.width
             embedded = Miles(X, self.width_, self.scale_, self.nearest)(X, grouped)
             instances = binary_instances(
@@ -184,7 +184,7 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = max(fitted.n_iter for fitted in fits)
         return self
 
-    def _divisors(self, X: Any) -> Array:
+    def _column_divisors(self, X: Any) -> Array:
         """What the columns are divided by."""
         if self.scale not in SCALINGS:
             raise UsageError(f"scale = {self.scale!r} is unknown; it is one of {', '.join(SCALINGS)}")

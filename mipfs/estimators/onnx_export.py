@@ -47,7 +47,7 @@ def register() -> None:
         raise MissingExtraError("skl2onnx", "onnx", "an ONNX graph") from None
     options = {"zipmap": [True, False, "columns"], "nocl": [True, False]}
     for kind in CLASSIFIERS:
-        update_registered_converter(kind, f"Mipfs{kind.__name__}", _shapes, _convert, options=options)
+        update_registered_converter(kind, f"Mipfs{kind.__name__}", _set_output_types, _write_graph, options=options)
 
 
 def to_onnx(model: Any, X: Any, **options: Any) -> Any:
@@ -109,15 +109,15 @@ def check(model: LinearClassifier) -> None:
         raise UsageError("missing values have no ONNX graph here; fill them in by a step of the pipeline before")
     if model._words is not None:
         raise UsageError("columns of words have no ONNX graph here; encode them by a step of the pipeline before")
-    if any(one["method"] != SIGMOID for one in _calibrations(model)):
+    if any(one["method"] != SIGMOID for one in _calibrations_of(model)):
         raise UsageError("isotonic calibration has no ONNX graph here; give probability=False, or loss='logistic'")
 
 
-def _calibrations(model: Any) -> list[Any]:
+def _calibrations_of(model: Any) -> list[Any]:
     return list(getattr(model, "_calibrations", None) or [])
 
 
-def _classes(model: Any) -> npt.NDArray[Any]:
+def _class_labels(model: Any) -> npt.NDArray[Any]:
     """The labels as a graph has them: texts, or whole numbers.
 
     Raises
@@ -133,26 +133,26 @@ def _classes(model: Any) -> npt.NDArray[Any]:
     raise UsageError("the labels are neither texts nor whole numbers, which is all that an ONNX graph has")
 
 
-def _shapes(operator: Any) -> None:
+def _set_output_types(operator: Any) -> None:
     """The types of the outputs: skl2onnx calls it."""
     from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType, StringTensorType
 
     model = operator.raw_operator
-    classes = _classes(model)
+    classes = _class_labels(model)
     rows = operator.inputs[0].get_first_dimension()
     kind = StringTensorType if classes.dtype == object else Int64TensorType
     operator.outputs[0].type = kind([rows])
     operator.outputs[1].type = DoubleTensorType([rows, classes.size])
 
 
-def _convert(scope: Any, operator: Any, container: Any) -> None:
+def _write_graph(scope: Any, operator: Any, container: Any) -> None:
     """Write the graph of a classifier: skl2onnx calls it."""
     from onnx import TensorProto
     from skl2onnx.algebra import onnx_ops as ops
 
     model = operator.raw_operator
     check(model)
-    classes, given = _classes(model), {"op_version": container.target_opset}
+    classes, given = _class_labels(model), {"op_version": container.target_opset}
     label, second = operator.outputs
     as_double = ops.OnnxCast(operator.inputs[0], to=TensorProto.DOUBLE, **given)
     product = ops.OnnxMatMul(as_double, np.asarray(model.coef_, dtype=np.float64).T, **given)
@@ -163,19 +163,23 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     else:
         place = ops.OnnxArgMax(f, axis=1, keepdims=0, **given)
     ops.OnnxGather(classes, place, output_names=[label], **given).add_to(scope, container)
-    columns = _probabilities(model, f, ops, given) if hasattr(model, "predict_proba") else _scores(model, f, ops, given)
+    columns = (
+        _probability_nodes(model, f, ops, given)
+        if hasattr(model, "predict_proba")
+        else _score_nodes(model, f, ops, given)
+    )
     ops.OnnxIdentity(columns, output_names=[second], **given).add_to(scope, container)
 
 
-def _scores(model: Any, f: Any, ops: Any, given: Any) -> Any:
+def _score_nodes(model: Any, f: Any, ops: Any, given: Any) -> Any:
     """f, of two classes (−f, f)."""
     return f if len(model.classes_) > 2 else ops.OnnxConcat(ops.OnnxNeg(f, **given), f, axis=1, **given)
 
 
-def _probabilities(model: Any, f: Any, ops: Any, given: Any) -> Any:
+def _probability_nodes(model: Any, f: Any, ops: Any, given: Any) -> Any:
     """Those of `ProbabilityMixin.predict_proba`."""
     weights = np.asarray(model._weights, dtype=np.float64)
-    calibrations = _calibrations(model)
+    calibrations = _calibrations_of(model)
     if calibrations:
         slopes, offsets = (-np.array([one[name] for one in calibrations], dtype=np.float64) for name in "ab")
         f = ops.OnnxAdd(ops.OnnxMul(f, slopes, **given), offsets, **given)

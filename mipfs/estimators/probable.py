@@ -15,7 +15,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from mipfs.data.recipe import Prepared
 from mipfs.errors import SuspectWarning, UsageError
-from mipfs.estimators.imputing import refilled
+from mipfs.estimators.imputing import fill_missing
 from mipfs.estimators.samples import class_weights, sample_weights
 from mipfs.losses import says_odds
 from mipfs.plumbing.arrays import Array, Integers
@@ -104,7 +104,7 @@ class ProbabilityMixin:
         found = np.zeros((y.size, self.classes_.size) if self.classes_.size > 2 else y.size)
         plain.set_params(impute=None)
         for train, test in StratifiedKFold(FOLDS).split(np.zeros(y.size), y):
-            held = refilled(prepared, X, getattr(self, "feature_names_in_", None), train[weights[train] != 0])
+            held = fill_missing(prepared, X, getattr(self, "feature_names_in_", None), train[weights[train] != 0])
             taken = held.iloc if hasattr(held, "iloc") else held
             fold = plain.fit(taken[train], y[train], sample_weight=weights[train])
             found[test] = fold.decision_function(taken[test])

@@ -23,7 +23,7 @@ class Relaxation(AtomSelector):
     def _fit_binary(self, data: Instance) -> FittedAtoms:
         if self.keep not in KEEP:
             raise UsageError(f"keep = {self.keep!r} is unknown; it is 'M', 'all' or 'scores'")
-        atoms = self._atoms(data)
+        atoms = self._make_atoms(data)
         everything = self.keep == "all"
         problem = Problem(
             data,
@@ -33,8 +33,8 @@ class Relaxation(AtomSelector):
             C=self.C,
             margin=self.margin,
             atoms=atoms,
-            weight_bounds=self._signs(data, atoms),
-            **self._allowed(atoms.names, data.groups if atoms.kind == "features" else {}),
+            weight_bounds=self._sign_bounds(data, atoms),
+            **self._selection_parameters(atoms.names, data.groups if atoms.kind == "features" else {}),
         )
         # what the estimator throws away is not polished
         polish = False if everything else None
@@ -45,8 +45,8 @@ class Relaxation(AtomSelector):
         classifier = isinstance(self, AtomClassifier)
         return fitted_atoms(problem, found, everything=everything, debias=self.debias, classifier=classifier)
 
-    def _keep(self, fits: list[Any]) -> None:
-        super()._keep(fits)
+    def _store_fits(self, fits: list[Any]) -> None:
+        super()._store_fits(fits)
         if len(fits[0].names) <= HELD:
             self.sigma_ = sigma_rows(fits)
 

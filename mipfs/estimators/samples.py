@@ -48,7 +48,7 @@ def validated(model: Any, X: Any, *args: Any, **options: Any) -> Any:
         raise ValueError("Input X contains NaN; fill missing values in, or give impute='median'") from None
 
 
-def take(model: Any, given: Mapping[str, Any]) -> None:
+def keep_parameters(model: Any, given: Mapping[str, Any]) -> None:
     """Keep the arguments of a constructor, its ``locals()``, under their names: what scikit-learn asks of it."""
     for name, value in given.items():
         if name != "self":

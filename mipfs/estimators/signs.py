@@ -36,7 +36,7 @@ def signs(monotonic_cst: Any, positive: bool, data: Instance, classes: npt.NDArr
         Other numbers, an unknown name or class, a sign against `positive`, or signs that do not say which of more than
         two classes they are of: each is +1 in a problem of its own.
     """
-    given = _numbers(_of_class(monotonic_cst, data, classes) if classes.size > 2 else monotonic_cst, data)
+    given = _signs_of_features(_of_class(monotonic_cst, data, classes) if classes.size > 2 else monotonic_cst, data)
     names = data.feature_names
     rising, falling = ([names[j] for j, one in enumerate(given) if one == sign] for sign in (1, -1))
     if positive and falling:
@@ -52,7 +52,7 @@ def _of_class(given: Any, data: Instance, classes: npt.NDArray[Any]) -> Any:
     values = given.values() if isinstance(given, Mapping) else [0]
     by_class = not any(isinstance(one, (int, float, np.number)) for one in values)
     if given is None or not by_class:
-        if any(_numbers(given, data)):
+        if any(_signs_of_features(given, data)):
             raise UsageError(
                 f"Only binary classification is supported with signs that name no class: of {classes.size} classes "
                 f"each is +1 in a problem of its own; {EACH}"
@@ -65,7 +65,7 @@ def _of_class(given: Any, data: Instance, classes: npt.NDArray[Any]) -> Any:
     return next((signs for one, signs in given.items() if one == data.labels.positive), None)
 
 
-def _numbers(given: Any, data: Instance) -> list[int]:
+def _signs_of_features(given: Any, data: Instance) -> list[int]:
     """-1, 0 or 1 of every feature, p of them."""
     names = data.feature_names
     found = [0] * len(names)
@@ -76,15 +76,15 @@ def _numbers(given: Any, data: Instance) -> list[int]:
         for key, one in given.items():
             name = name_of(key, "monotonic_cst", names, known)
             for member in (name,) if name in data.index else data.groups[name]:
-                found[data.index[member]] = _sign(one, name)
+                found[data.index[member]] = _checked_sign(one, name)
         return found
     listed = np.asarray(given, dtype=object)
     if listed.shape != (len(names),):
         raise UsageError(f"monotonic_cst has shape {listed.shape} for {len(names)} features; give {WRITE}")
-    return [_sign(one, name) for one, name in zip(listed.tolist(), names, strict=True)]
+    return [_checked_sign(one, name) for one, name in zip(listed.tolist(), names, strict=True)]
 
 
-def _sign(one: Any, name: str) -> int:
+def _checked_sign(one: Any, name: str) -> int:
     """-1, 0 or 1."""
     is_number = isinstance(one, (int, float, np.number)) and not isinstance(one, bool)
     if not is_number or one not in (-1, 0, 1):

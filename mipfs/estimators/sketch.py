@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mipfs.data.frames import as_frame
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors, take
+from mipfs.estimators.samples import binary_instances, check_parameters, keep_parameters, scikit_errors
 from mipfs.lab.sketch.margin import HingeSolution, solve_svm
 from mipfs.lab.sketch.select import Choice, Sketch, choose
 from mipfs.plumbing.arrays import Array, Integers
@@ -37,10 +37,10 @@ class SketchSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     random_state: Any
 
     @abstractmethod
-    def _how(self) -> Choice:
+    def _choice_of_parameters(self) -> Choice:
         """The parameters of the choice."""
 
-    def _choice(self, method: str, projections: int | None = None) -> Choice:
+    def _choice_by_method(self, method: str, projections: int | None = None) -> Choice:
         """Those by a method."""
         seed, check = self.random_state, self.check
         return Choice(method, self.r, self.rank, projections, self.C, self.bias, seed, check, self.epsilon)
@@ -71,7 +71,7 @@ class SketchSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             X, y = validate_data(self, X, y, accept_sparse="csc", dtype=np.float64, order="F")
         with scikit_errors():
             check_parameters(self)
-            how = self._how()
+            how = self._choice_of_parameters()
             if self.supervised:
                 data, rows, solved = self._support_vectors(X, y, how)
                 self._keep(data, choose(data, how, rows=rows, solved=solved))
@@ -132,17 +132,17 @@ class SketchSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         with scikit_errors():
             X = as_frame(X)
         chosen = super().transform(X)
-        return self._times(chosen, self.rescaling_[self.support_]) if self.rescale else chosen
+        return self._scale_columns(chosen, self.rescaling_[self.support_]) if self.rescale else chosen
 
     def inverse_transform(self, X: Any) -> Any:
         """The columns in their places, shape (n, p), zeros elsewhere; ``rescale=True`` is undone."""
         check_is_fitted(self)
         if self.rescale:
-            X = self._times(X, 1.0 / self.rescaling_[self.support_])
+            X = self._scale_columns(X, 1.0 / self.rescaling_[self.support_])
         return super().inverse_transform(X)
 
     @staticmethod
-    def _times(X: Any, factors: Array) -> Any:
+    def _scale_columns(X: Any, factors: Array) -> Any:
         if sparse.issparse(X):
             return X @ sparse.diags_array(factors.astype(X.dtype, copy=False))
         if isinstance(X, np.ndarray) and X.dtype.kind == "f":
@@ -226,10 +226,10 @@ class BSSSelector(SketchSelector):
         epsilon: float | None = None,
         random_state: int = 0,
     ) -> None:
-        take(self, locals())
+        keep_parameters(self, locals())
 
-    def _how(self) -> Choice:
-        return self._choice("bss" if self.projections is None else "approx-bss", self.projections)
+    def _choice_of_parameters(self) -> Choice:
+        return self._choice_by_method("bss" if self.projections is None else "approx-bss", self.projections)
 
 
 class LeverageSelector(SketchSelector):
@@ -275,7 +275,7 @@ class LeverageSelector(SketchSelector):
         epsilon: float | None = None,
         random_state: int = 0,
     ) -> None:
-        take(self, locals())
+        keep_parameters(self, locals())
 
-    def _how(self) -> Choice:
-        return self._choice("leverage")
+    def _choice_of_parameters(self) -> Choice:
+        return self._choice_by_method("leverage")

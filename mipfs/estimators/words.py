@@ -36,7 +36,7 @@ def learn_words(X: Any) -> Words | None:
     if not is_frame(X):
         return None
     found: Words = {}
-    for k in _candidates(X):
+    for k in _word_column_candidates(X):
         name = str(X.columns[k])
         values = column_values(X, k, name, preparing=PLAIN)  # text that says numbers is numbers, as in a CSV file
         if values.dtype.kind == "f":
@@ -65,7 +65,7 @@ def reading_of(X: Any, words: Words | None) -> TableReading | None:
     return TableReading(left_out=tuple(gone), apart=tell_apart(features, len(X)))
 
 
-def _candidates(X: Any) -> list[int]:
+def _word_column_candidates(X: Any) -> list[int]:
     """Places of the columns that may hold words, or what is neither words nor numbers, such as dates."""
     return [k for k, kind in enumerate(X.dtypes) if str(kind) == "category" or getattr(kind, "kind", "O") in "OUSTmM"]
 
@@ -90,13 +90,13 @@ def encode_words(X: Any, words: Words | None, unknown: str = "refuse") -> Any:
         return X
     import pandas
 
-    names, texts, words = [str(name) for name in X.columns], _candidates(X), words or {}
+    names, texts, words = [str(name) for name in X.columns], _word_column_candidates(X), words or {}
     if not texts and not any(name in names for name in words):
         return X  # encoded already
     columns: dict[str, Any] = {}
     for k, name in enumerate(names):
         if name not in words:
-            columns[name] = _numbers(X, k, name) if k in texts else X.iloc[:, k].to_numpy()
+            columns[name] = _numbers_of_column(X, k, name) if k in texts else X.iloc[:, k].to_numpy()
             continue
         if not words[name]:
             continue
@@ -117,7 +117,7 @@ def encode_words(X: Any, words: Words | None, unknown: str = "refuse") -> Any:
     return pandas.DataFrame(columns, index=X.index)
 
 
-def _numbers(X: Any, k: int, name: str) -> Any:
+def _numbers_of_column(X: Any, k: int, name: str) -> Any:
     """A column that held numbers in training, of text too."""
     found = column_values(X, k, name, preparing=RecipeInUse(features=(name,), is_new=True))
     if found.dtype.kind != "f":

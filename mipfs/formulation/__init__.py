@@ -29,7 +29,7 @@ ALIASES = {"lambda": "lam", "B": "M"}
 """Names of the papers for parameters of the same meaning (`lambda` is no Python name)."""
 
 
-def twice(name: str) -> str:
+def given_twice_message(name: str) -> str:
     """What is wrong where a parameter is given by both of its names, in whatever order."""
     alias = next(one for one, other in ALIASES.items() if other == name)
     return f"{alias!r} is another name of {name!r}, which is given too; leave one of them out"
@@ -220,7 +220,7 @@ class LoadedFormulation:
     def parameters(self) -> tuple[str, ...]:
         """The parameters that it takes by name, as on the command line, where bounds on weights have options."""
         shown = {"lam": "lambda"}
-        given = [name for name in self._keywords() if self.entry is None or name != "weight_bounds"]
+        given = [name for name in self._build_keywords() if self.entry is None or name != "weight_bounds"]
         return tuple(shown.get(name, name) for name in [*given, *self._driver_options])
 
     @property
@@ -245,7 +245,7 @@ class LoadedFormulation:
         UsageError
             An unknown or missing parameter, or whatever went wrong in a user's file.
         """
-        params, atoms = self._apart(params)
+        params, atoms = self._split_off_atoms(params)
         weights = None if self.problem is None else params.pop("class_weight", None)
         arguments = self._check(params)
         if self.problem is not None:
@@ -275,7 +275,7 @@ class LoadedFormulation:
         """
         if self.entry is None:
             return {}
-        arguments = self._check({k: v for k, v in self._apart(params)[0].items() if k != "class_weight"})
+        arguments = self._check({k: v for k, v in self._split_off_atoms(params)[0].items() if k != "class_weight"})
         options = {name: arguments[name] for name in self.entry.options if name in arguments}
         if self.entry.driver == "conic":
             assert self.declare is not None
@@ -283,12 +283,12 @@ class LoadedFormulation:
             options["declare"] = partial(self.declare, **given)
         return options
 
-    def _keywords(self) -> dict[str, inspect.Parameter]:
+    def _build_keywords(self) -> dict[str, inspect.Parameter]:
         parameters = list(inspect.signature(self.build).parameters.values())[1:]
         kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
         return {q.name: q for q in parameters if q.kind in kinds}
 
-    def _apart(self, params: Mapping[str, Any]) -> tuple[dict[str, Any], Callable[[Instance], Atoms] | None]:
+    def _split_off_atoms(self, params: Mapping[str, Any]) -> tuple[dict[str, Any], Callable[[Instance], Atoms] | None]:
         """The parameters without ``atoms`` and the options of that kind, and what makes these atoms of data."""
         own = dict(params)
         if self.entry is None or "atoms" not in own:
@@ -308,7 +308,7 @@ class LoadedFormulation:
 
     def _check(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of `build`: aliases resolved, unknown and missing names refused."""
-        known = self._keywords()
+        known = self._build_keywords()
         takes_any = any(q.kind is q.VAR_KEYWORD for q in inspect.signature(self.build).parameters.values())
         arguments: dict[str, Any] = {}
         for given, value in params.items():
@@ -319,7 +319,7 @@ class LoadedFormulation:
                 hint = suggest_name(given, self.parameters, "")
                 raise UsageError(f"{self.name} has no parameter {shown_name(given)!r}; {f'{hint} {takes}'.strip()}")
             if name in arguments:
-                raise UsageError(f"{self.name}: {twice(name)}")
+                raise UsageError(f"{self.name}: {given_twice_message(name)}")
             arguments[name] = value
         for name, parameter in known.items():
             if parameter.default is parameter.empty and name not in arguments:
@@ -328,7 +328,7 @@ class LoadedFormulation:
         return arguments_of(self.build, arguments)
 
 
-def _model(name: str) -> ModuleType:
+def _model_module(name: str) -> ModuleType:
     """A file of `mipfs.models`: nothing below the registry imports them."""
     return importlib.import_module(f"mipfs.models.{name}")
 
@@ -349,7 +349,7 @@ def load(name: str | Path) -> LoadedFormulation:
     text = str(name)
     for entry in _TABLE:
         if text == entry.name:
-            module = _model(entry.module)
+            module = _model_module(entry.module)
             path = Path(str(module.__file__))
             return LoadedFormulation(
                 entry.name, path, module.build, module.problem, entry, getattr(module, "declare", None)
@@ -387,9 +387,9 @@ def problem_of(model: Any) -> Problem:
     if isinstance(model, Problem):
         return model
     if isinstance(model, Formulation) and model.parameters:
-        from mipfs.formulation.parameters import present
+        from mipfs.formulation.parameters import with_present_parameters
 
-        return present(model.problem, model.parameters)
+        return with_present_parameters(model.problem, model.parameters)
     if isinstance(model, Formulation):
         return model.problem
     problem = getattr(getattr(model, "_mipfs", None), "problem", None)
@@ -427,7 +427,7 @@ def compile(model: Any) -> Problem:
     return pyomo_rows.compile(model)
 
 
-def algebraic(problem: Problem) -> Any:
+def algebraic_model(problem: Problem) -> Any:
     """The Pyomo model of a problem, in perspective form.
 
     Raises
@@ -435,4 +435,4 @@ def algebraic(problem: Problem) -> Any:
     UsageError
         A loss that has no such form, or data too large for an algebraic model.
     """
-    return _model("perspective").perspective(problem)
+    return _model_module("perspective").perspective(problem)

@@ -11,7 +11,7 @@ import numpy as np
 import pyomo.environ as pyo
 from scipy import sparse
 
-from mipfs.data.names import unique
+from mipfs.data.names import make_unique
 from mipfs.formulation.cvxpy_attach import Sigma
 from mipfs.formulation.program import Formulation
 from mipfs.formulation.pyomo_model import DeclaredModel
@@ -35,7 +35,7 @@ def pyomo_of(declared: Formulation) -> Any:
     program, whole = _without_integers(declared.cvxpy)
     canonical = Canonical(program)
     columns = canonical.data["param_prob"].var_id_to_col
-    names = _names(program, columns, canonical.data["c"].size)
+    names = _column_names(program, columns, canonical.data["c"].size)
     maximise = type(program.objective).__name__ == "Maximize"
     model = DeclaredModel(declared.problem.formulation or "program")
     model.x = pyo.Var(names)
@@ -44,12 +44,12 @@ def pyomo_of(declared: Formulation) -> Any:
         x[columns[key] + k].domain = domain
     sign = -1.0 if maximise else 1.0
     cost = pyo.quicksum(c * x[k] for k, c in enumerate((sign * canonical.data["c"]).tolist()) if c)
-    P = sparse.coo_array(canonical._matrix("P"))  # its upper triangle
+    P = sparse.coo_array(canonical._upper_or_zero_matrix("P"))  # its upper triangle
     entries = zip(*(place.tolist() for place in P.coords), P.data.tolist(), strict=True)
     quadratic = pyo.quicksum(sign * (0.5 if i == j else 1.0) * a * x[i] * x[j] for i, j, a in entries)
     sense = pyo.maximize if maximise else pyo.minimize
     model.objective = pyo.Objective(expr=cost + quadratic + sign * canonical.offset, sense=sense)
-    _rows(model, canonical, x)
+    _add_cone_rows(model, canonical, x)
     return model
 
 
@@ -70,7 +70,7 @@ def _without_integers(program: Any) -> tuple[Any, list[tuple[int, int, Any]]]:
     return cvxpy.Problem(copied.objective, list(copied.constraints)), whole
 
 
-def _names(program: Any, columns: dict[int, int], size: int) -> list[str]:
+def _column_names(program: Any, columns: dict[int, int], size: int) -> list[str]:
     """Names of the columns: those of the program's variables, and numbers for what CVXPY adds."""
     names = [f"aux{k + 1}" for k in range(size)]
     for v in program.variables():
@@ -81,10 +81,10 @@ def _names(program: Any, columns: dict[int, int], size: int) -> list[str]:
             entries = v.names
         start = columns[v.id]
         names[start : start + v.size] = [v.name()] if v.size == 1 else [f"{v.name()}[{entry}]" for entry in entries]
-    return unique(names)
+    return make_unique(names)
 
 
-def _rows(model: Any, canonical: Canonical, x: list[Any]) -> None:
+def _add_cone_rows(model: Any, canonical: Canonical, x: list[Any]) -> None:
     """``rows``: the equations and inequalities, and s = b − Ax of the cones; ``cones``: what holds of s."""
     A, b = sparse.csr_array(canonical.data["A"]), canonical.data["b"].tolist()
     sizes = canonical.cones
@@ -106,21 +106,21 @@ def _rows(model: Any, canonical: Canonical, x: list[Any]) -> None:
             model.rows.add(model.s[r] + activity(r) == b[r])
     place = iter([model.s[r] for r in range(linear, len(b))])
     for size in sizes["soc"]:
-        head, *rest = _take(place, size)
+        head, *rest = _take_next(place, size)
         if not head.fixed:
             head.setlb(0.0)
         model.cones.add(pyo.quicksum(part**2 for part in rest) <= head**2)
     for order in sizes["psd"]:
-        _semidefinite(model, list(_take(place, order * (order + 1) // 2)), order)
+        _add_semidefinite_cone(model, list(_take_next(place, order * (order + 1) // 2)), order)
     for _ in range(sizes["exp"]):
-        _exponential(model, *_take(place, 3))
+        _add_exponential_cone(model, *_take_next(place, 3))
 
 
-def _take(place: Iterator[Any], count: int) -> list[Any]:
+def _take_next(place: Iterator[Any], count: int) -> list[Any]:
     return [next(place) for _ in range(count)]
 
 
-def _semidefinite(model: Any, triangle: list[Any], order: int) -> None:
+def _add_semidefinite_cone(model: Any, triangle: list[Any], order: int) -> None:
     """The upper triangle by columns, off the diagonal times √2, is that of LLᵀ."""
     name = f"L{len(list(model.component_objects(pyo.Var)))}"
     L = pyo.Var([(i, j) for i in range(order) for j in range(i + 1)])
@@ -133,7 +133,7 @@ def _semidefinite(model: Any, triangle: list[Any], order: int) -> None:
         model.cones.add(entry == (1.0 if i == j else np.sqrt(2.0)) * product)
 
 
-def _exponential(model: Any, x: Any, y: Any, z: Any) -> None:
+def _add_exponential_cone(model: Any, x: Any, y: Any, z: Any) -> None:
     """y exp(x/y) ≤ z with y > 0."""
     if y.fixed and y.value > 0:
         model.cones.add(y.value * pyo.exp(x / y.value) <= z)

@@ -31,7 +31,11 @@ def with_charges(problem: Problem, totals: Mapping[str, float], said: str) -> Pr
     own = problem.data.penalty
     try:
         return problem.replace(
-            lam={name: _beside(cost, own.get(name, 0.0)) for name, cost in costs.items() if cost or own.get(name)}
+            lam={
+                name: _penalty_completing_cost(cost, own.get(name, 0.0))
+                for name, cost in costs.items()
+                if cost or own.get(name)
+            }
         )
     except RowError:
         raise
@@ -39,7 +43,7 @@ def with_charges(problem: Problem, totals: Mapping[str, float], said: str) -> Pr
         raise RowError(f"{said} has fixed charges of features: {error}") from None
 
 
-def _beside(cost: float, own: float) -> float:
+def _penalty_completing_cost(cost: float, own: float) -> float:
     """The λ with which the rounded sum λ + own is the cost, or next to it."""
     found = cost - own
     near = (found, math.nextafter(found, math.inf), math.nextafter(found, -math.inf))

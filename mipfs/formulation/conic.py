@@ -254,7 +254,7 @@ def over_weights(problem: Problem, design: AtomDesign, w: Any) -> OverWeights:
     return OverWeights([one[0] for one in parts], {"nu": RowMultipliers(tuple(parts), ends.count)})
 
 
-def polytope(problem: Problem, sigma: Any, M: Any = None) -> list[Any]:
+def selection_constraints(problem: Problem, sigma: Any, M: Any = None) -> list[Any]:
     """The rows of S with 0 ≤ σ ≤ 1: cardinality, forced features, and lb ≤ A [σ; u] ≤ ub, u relaxed where σ is.
 
     `M` is a parameter in place of the problem's number.
@@ -272,13 +272,13 @@ def polytope(problem: Problem, sigma: Any, M: Any = None) -> list[Any]:
             whole = np.flatnonzero(rows.extra.integer & bool(sigma.attributes["boolean"]))
             u = cp.Variable(len(rows.extra), name="u", integer=(whole,) if whole.size else False)
             activity = activity + rows.matrix[:, p:] @ u
-            constraints += _between(u, *rows.extra.box)
-        constraints += _between(activity, rows.lb, rows.ub)
+            constraints += _interval_constraints(u, *rows.extra.box)
+        constraints += _interval_constraints(activity, rows.lb, rows.ub)
     return constraints
 
 
 def extra_cost(problem: Problem, constraints: list[Any]) -> Any:
-    """d'u, u the extra variables in a `polytope`; 0 where they cost nothing."""
+    """d'u, u the extra variables in a `selection_constraints`; 0 where they cost nothing."""
     extra = problem.selection.rows.extra
     if not extra.is_costed:
         return 0.0
@@ -286,6 +286,6 @@ def extra_cost(problem: Problem, constraints: list[Any]) -> Any:
     return extra.cost @ u
 
 
-def _between(expression: Any, lb: Array, ub: Array) -> list[Any]:
+def _interval_constraints(expression: Any, lb: Array, ub: Array) -> list[Any]:
     low, high = np.flatnonzero(lb > -np.inf), np.flatnonzero(ub < np.inf)
     return [*([expression[low] >= lb[low]] if low.size else []), *([expression[high] <= ub[high]] if high.size else [])]

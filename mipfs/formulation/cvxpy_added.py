@@ -22,7 +22,7 @@ from mipfs.formulation.cvxpy_attach import (
     Sigma,
     added_constraints,
     built_of,
-    reattach,
+    remember_origin,
 )
 from mipfs.formulation.cvxpy_objective import extra_costs
 from mipfs.formulation.cvxpy_rows import RowsReading, compile, read_added
@@ -60,9 +60,9 @@ def with_rows(formulation: Formulation, constraints: Sequence[Any], extra_cost: 
     if built.origin is not None:
         compile(formulation)  # what else was changed is refused
         first, before = built.origin
-        extra_cost = _sum(built.extra_cost, extra_cost)
+        extra_cost = _sum_of_optional(built.extra_cost, extra_cost)
         constraints = [*added_constraints(formulation, built), *constraints]
-    every = [*before, *(_over(one, first) for one in constraints)]
+    every = [*before, *(_rewrite_over_sigma(one, first) for one in constraints)]
     whole = _append_constraints(first, every)
     read = read_added(whole)
     if not len(read.rows):
@@ -74,7 +74,7 @@ def with_rows(formulation: Formulation, constraints: Sequence[Any], extra_cost: 
         if not _is_empty(problem):
             raise
         return whole  # every driver says INFEASIBLE
-    return reattach(made, (first, tuple(every)), read.extras, extra_cost)
+    return remember_origin(made, (first, tuple(every)), read.extras, extra_cost)
 
 
 def relaxation(formulation: Formulation) -> str:
@@ -108,11 +108,15 @@ def _is_declared_anew(formulation: Formulation, built: BuiltFormulation) -> bool
 def _append_constraints(formulation: Formulation, constraints: Sequence[Any], extra_cost: Any = None) -> Formulation:
     program = formulation.cvxpy
     kind = DeclaredProgram if isinstance(program, DeclaredProgram) else cvxpy.Problem
-    goal = program.objective if extra_cost is None else cvxpy.Minimize(_sum(program.objective.args[0], extra_cost))
+    goal = (
+        program.objective
+        if extra_cost is None
+        else cvxpy.Minimize(_sum_of_optional(program.objective.args[0], extra_cost))
+    )
     return replace(formulation, cvxpy=kind(goal, [*program.constraints, *constraints]))
 
 
-def _sum(one: Any, other: Any) -> Any:
+def _sum_of_optional(one: Any, other: Any) -> Any:
     """The sum of two expressions, each of which may be None."""
     if one is None or other is None:
         return one if other is None else other
@@ -138,7 +142,7 @@ def _price_extras(problem: Problem, read: RowsReading, extra_cost: Any) -> Probl
     return problem.replace(rows=replace(rows, extra=replace(rows.extra, cost=kept)))
 
 
-def _over(constraint: Any, first: Formulation) -> Any:
+def _rewrite_over_sigma(constraint: Any, first: Formulation) -> Any:
     """A constraint over the σ of a formulation that was declared anew of `first`, over the σ of `first`."""
     known = {}
     for v in constraint.variables():

@@ -173,7 +173,7 @@ def attach(
     """
     program = DeclaredProgram(declared.cvxpy.objective, list(declared.cvxpy.constraints))
     declared = replace(declared, cvxpy=program)
-    variables = [*program.variables(), *_leaves(declared.sigma)]
+    variables = [*program.variables(), *_expression_leaves(declared.sigma)]
     constraints = tuple((one, tuple(one.args)) for one in program.constraints)
     goal: Any = program.objective
     objective = type(goal), goal.args[0]
@@ -185,7 +185,7 @@ def attach(
     return declared
 
 
-def reattach(
+def remember_origin(
     declared: Formulation,
     origin: tuple[Formulation, tuple[Any, ...]],
     extras: tuple[tuple[Any, int], ...],
@@ -195,14 +195,14 @@ def reattach(
     built = built_of(declared)
     assert built is not None
     built = replace(built, origin=origin, extras=extras, extra_cost=extra_cost)
-    for variable in [*declared.cvxpy.variables(), *_leaves(declared.sigma)]:
+    for variable in [*declared.cvxpy.variables(), *_expression_leaves(declared.sigma)]:
         setattr(variable, MARK, built)
     return declared
 
 
 def built_of(formulation: Formulation) -> BuiltFormulation | None:
     """What a formulation of the package was when it was declared; None for a program of a user's own."""
-    variables = [*_leaves(formulation.sigma), *formulation.cvxpy.variables()] if formulation.cvxpy else []
+    variables = [*_expression_leaves(formulation.sigma), *formulation.cvxpy.variables()] if formulation.cvxpy else []
     found = {id(getattr(v, MARK)): getattr(v, MARK) for v in variables if hasattr(v, MARK)}
     if len(found) > 1:
         names = " and ".join(sorted(built.name for built in found.values()))
@@ -250,6 +250,6 @@ def _is_default(formulation: Formulation, name: str) -> bool:
     return bool(getattr(formulation, name) == type(formulation).__dataclass_fields__[name].default)
 
 
-def _leaves(expression: Any) -> Iterator[Any]:
+def _expression_leaves(expression: Any) -> Iterator[Any]:
     if isinstance(expression, cvxpy.Expression):
         yield from expression.variables()

@@ -52,11 +52,11 @@ def with_costs(
             ".toml, or by lam= of Problem"
         )
     costs = np.zeros(problem.atoms.count)
-    for term in _further(expression, declared, said):
+    for term in _added_terms(expression, declared, said):
         if term.variables() and not any(v.id in own for v in term.variables()):
             own_costs += extra_costs(term, extras, said)
         else:
-            costs += _charges(term, sigma, said)
+            costs += _sigma_coefficients(term, sigma, said)
     totals = problem.penalty + costs
     charges = {problem.atoms.names[int(g)]: float(totals[g]) for g in np.flatnonzero(costs)}
     return with_charges(problem, charges, said), own_costs
@@ -88,7 +88,7 @@ def extra_costs(term: Any, extras: Sequence[tuple[Any, int]], said: str) -> Arra
     return row
 
 
-def _further(now: Any, before: Any, said: str) -> list[Any]:
+def _added_terms(now: Any, before: Any, said: str) -> list[Any]:
     """The terms that a sum has beyond those of another.
 
     Raises
@@ -96,8 +96,8 @@ def _further(now: Any, before: Any, said: str) -> list[Any]:
     RowError
         One of the others is missing.
     """
-    left = list(_terms(now))
-    for term in _terms(before):
+    left = list(_summands(now))
+    for term in _summands(before):
         place = next((k for k, one in enumerate(left) if one is term), None)
         if place is None:
             raise RowError(f"{said} was changed; {REMEDY}")
@@ -105,15 +105,15 @@ def _further(now: Any, before: Any, said: str) -> list[Any]:
     return left
 
 
-def _terms(expression: Any) -> Iterator[Any]:
+def _summands(expression: Any) -> Iterator[Any]:
     if isinstance(expression, AddExpression):
         for one in expression.args:
-            yield from _terms(one)
+            yield from _summands(one)
     else:
         yield expression
 
 
-def _charges(term: Any, sigma: Any, said: str) -> Any:
+def _sigma_coefficients(term: Any, sigma: Any, said: str) -> Any:
     """The coefficients (count,) of a term.
 
     Raises

@@ -19,11 +19,11 @@ from cvxpy.constraints.zero import Equality, Zero
 from scipy import sparse
 
 from mipfs.data.bounds import WeightBounds
-from mipfs.data.names import unique
+from mipfs.data.names import make_unique
 from mipfs.errors import RowError
 from mipfs.formulation.cvxpy_attach import added_constraints, built_of, text_of
 from mipfs.formulation.cvxpy_objective import with_costs
-from mipfs.formulation.parameters import present
+from mipfs.formulation.parameters import with_present_parameters
 from mipfs.formulation.weight_ends import ModelRow, named_in, on_users_scale, together, with_bounds
 from mipfs.formulation.weight_ends import with_rows as with_weight_rows
 from mipfs.plumbing.arrays import Array, row_of
@@ -80,7 +80,11 @@ def compile(formulation: Formulation) -> Problem:
         A change that is no row over σ and variables of the user's own, and no bound on weights; the message names it.
     """
     read = read_added(formulation)
-    declared = present(formulation.problem, formulation.parameters) if formulation.parameters else formulation.problem
+    declared = (
+        with_present_parameters(formulation.problem, formulation.parameters)
+        if formulation.parameters
+        else formulation.problem
+    )
     problem = with_weight_rows(with_bounds(declared, read.bounds, "w"), read.over)
     built = None if formulation.cvxpy is None else built_of(formulation)
     rows = read.rows
@@ -111,7 +115,7 @@ def read_linear(expression: Any, places: Mapping[int, int], size: int, said: str
         One of them is not finite.
     """
     with _EVALUATING, np.errstate(over="ignore", invalid="ignore"):
-        matrix, constant = _entries(expression, places, size)
+        matrix, constant = _affine_entries(expression, places, size)
     row = matrix.toarray().ravel()
     if not (np.all(np.isfinite(row)) and np.all(np.isfinite(constant))):
         raise RowError(f"{said} has a coefficient that is not finite")
@@ -130,7 +134,7 @@ def read_added(formulation: Formulation) -> RowsReading:
         if size != problem.atoms.count:
             raise RowError(f"sigma has {size} entries, but there are {problem.atoms.count} to select from")
         return _without_known(reader.read(_about_selection(formulation)), problem)
-    constraints, ends = _apart(formulation, added_constraints(formulation, built))
+    constraints, ends = _split_off_weight_constraints(formulation, added_constraints(formulation, built))
     for one in constraints:
         own = {v.id: v for v in one.variables() if v.id in built.variables and v is not formulation.sigma}
         if own:
@@ -145,7 +149,7 @@ def read_added(formulation: Formulation) -> RowsReading:
     return replace(reader.read(constraints), bounds=bounds, over=over)
 
 
-def _apart(formulation: Formulation, constraints: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def _split_off_weight_constraints(formulation: Formulation, constraints: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Constraints that are about other variables, and those about the weights alone."""
     w = _own_weights(formulation.variables.get("w"))
     is_bound = [w is not None and {v.id for v in one.variables()} == {w.id} for one in constraints]
@@ -241,7 +245,7 @@ def _without_known(read: RowsReading, problem: Problem) -> RowsReading:
     p = selection.n_features
     low, high = selection.sigma_bounds()
     least, most = rows.activities(*(np.concatenate(ends) for ends in zip((low, high), rows.extra.box, strict=True)))
-    known = {_signature(problem.rows, r) for r in range(len(problem.rows))} if problem.rows is not None else set()
+    known = {_row_signature(problem.rows, r) for r in range(len(problem.rows))} if problem.rows is not None else set()
     cardinality = np.ones(p)
     keep = []
     for r in range(len(rows)):
@@ -249,13 +253,13 @@ def _without_known(read: RowsReading, problem: Problem) -> RowsReading:
         holds = least[r] >= rows.low[r] and most[r] <= rows.high[r]
         plain = not row[p:].any()
         counts = selection.M is not None and plain and np.array_equal(row[:p], cardinality) and rows.lb[r] <= 0
-        if holds or (plain and _signature(rows, r) in known) or (counts and rows.ub[r] >= selection.M):
+        if holds or (plain and _row_signature(rows, r) in known) or (counts and rows.ub[r] >= selection.M):
             continue
         keep.append(r)
     return RowsReading(rows.take(keep), read.extras)
 
 
-def _signature(rows: Rows, r: int) -> tuple[Any, ...]:
+def _row_signature(rows: Rows, r: int) -> tuple[Any, ...]:
     columns, values = row_of(rows.matrix, r)
     return (*columns.tolist(), *values.tolist(), rows.lb[r], rows.ub[r])
 
@@ -288,13 +292,13 @@ class _Reader:
             matrices.append(matrix)
             lower.append(np.full(m, -np.inf) if kind == UPPER else -constant)
             upper.append(np.full(m, np.inf) if kind == LOWER else -constant)
-        extras, entries = self._extras()
-        stacked = sparse.vstack([self._wide(matrix) for matrix in matrices], format="csr") if matrices else None
+        extras, entries = self._read_extras()
+        stacked = sparse.vstack([self._widen_matrix(matrix) for matrix in matrices], format="csr") if matrices else None
         rows = Rows(
             sparse.csr_array((0, self.size)) if stacked is None else stacked,
             np.concatenate([np.empty(0), *lower]) + 0.0,
             np.concatenate([np.empty(0), *upper]) + 0.0,
-            tuple(unique(names)),
+            tuple(make_unique(names)),
             (ORIGIN,) * len(names),
             extras,
         )
@@ -327,15 +331,15 @@ class _Reader:
 
     def linear(self, one: Any) -> tuple[Any, Array]:
         """Matrix (m, columns so far) and constant (m,) of an affine constraint."""
-        matrix, constant = _entries(one.expr, self.places, self.size)
+        matrix, constant = _affine_entries(one.expr, self.places, self.size)
         if not (np.all(np.isfinite(matrix.data)) and np.all(np.isfinite(constant))):
             raise RowError(f"the constraint {text_of(one)!r} has a coefficient or a bound that is not finite")
         return matrix, constant
 
-    def _wide(self, matrix: Any) -> Any:
+    def _widen_matrix(self, matrix: Any) -> Any:
         return sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], self.size))
 
-    def _extras(self) -> tuple[Extras, tuple[tuple[Any, int], ...]]:
+    def _read_extras(self) -> tuple[Extras, tuple[tuple[Any, int], ...]]:
         names: list[str] = []
         bounds: list[tuple[Array, Array, npt.NDArray[np.bool_]]] = []
         entries: list[tuple[Any, int]] = []
@@ -344,7 +348,7 @@ class _Reader:
                 v.name() if v.name() != f"var{v.id}" else f"extra{number}"
             )  # CVXPY's own numbers differ from run to run
             names += [name] if v.size == 1 else [f"{name}[{k}]" for k in range(v.size)]
-            bounds.append(_bounds(v))
+            bounds.append(_variable_bounds(v))
             entries += [(v, k) for k in range(v.size)]
         if not names:
             return Extras(), ()
@@ -352,7 +356,7 @@ class _Reader:
         return Extras(tuple(names), lb, ub, integer), tuple(entries)
 
 
-def _entries(expression: Any, places: Mapping[int, int], size: int) -> tuple[Any, Array]:
+def _affine_entries(expression: Any, places: Mapping[int, int], size: int) -> tuple[Any, Array]:
     """Matrix (m, size) and constant (m,) of an affine expression; `places` are the first columns of its variables."""
     variables = expression.variables()
     before = [v._value for v in variables]
@@ -360,7 +364,7 @@ def _entries(expression: Any, places: Mapping[int, int], size: int) -> tuple[Any
         for v in variables:
             v._value = np.zeros(v.shape)
         with _plain(variables):
-            constant = np.asarray(_dense(expression.value), dtype=float).ravel(order="F")
+            constant = np.asarray(_as_dense(expression.value), dtype=float).ravel(order="F")
             gradient = expression.grad if variables else {}
     finally:
         for v, value in zip(variables, before, strict=True):
@@ -396,18 +400,18 @@ def _is_set(value: Any) -> bool:
     return value is not None and not (isinstance(value, (bool, list, tuple)) and not value)
 
 
-def _dense(value: Any) -> Any:
+def _as_dense(value: Any) -> Any:
     return value.toarray() if sparse.issparse(value) else value
 
 
-def _bounds(v: Any) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
+def _variable_bounds(v: Any) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
     """Bounds (size,), (size,) and integrality of a variable's entries, in column-major order."""
     lb, ub = np.full(v.shape, -np.inf), np.full(v.shape, np.inf)
     given = v.attributes.get("bounds")
     if given is not None:
         if any(isinstance(end, cvxpy.Expression) for end in given):
             raise RowError(f"the bounds of {v.name()} are expressions; give numbers, or constraints")
-        lb, ub = (np.broadcast_to(np.asarray(_dense(end), dtype=float), v.shape).copy() for end in given)
+        lb, ub = (np.broadcast_to(np.asarray(_as_dense(end), dtype=float), v.shape).copy() for end in given)
     if v.attributes["nonneg"] or v.attributes["pos"]:
         lb = np.maximum(lb, 0.0)
     if v.attributes["nonpos"] or v.attributes["neg"]:

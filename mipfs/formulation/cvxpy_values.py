@@ -33,7 +33,7 @@ def load(formulation: Formulation, point: ClassifierPoint) -> None:
     if built is not None:
         values = built.values(problem, point)
     for name, value in values.items():
-        _put(formulation.variables.get(name), value, point)
+        _set_value(formulation.variables.get(name), value, point)
     if isinstance(formulation.sigma, cvxpy.Variable):
         formulation.sigma.value = point.sigma.reshape(formulation.sigma.shape)
     own = 0 if problem.rows is None else len(problem.rows.extra)
@@ -44,7 +44,7 @@ def load(formulation: Formulation, point: ClassifierPoint) -> None:
         _put_entries(list(built.extras), point.extra[own - len(built.extras) : own])
 
 
-def _put(variable: Any, value: Any, point: ClassifierPoint) -> None:
+def _set_value(variable: Any, value: Any, point: ClassifierPoint) -> None:
     """Give a variable its value; an expression of one variable gives it to that one."""
     if isinstance(variable, cvxpy.Variable):
         if variable.size == np.size(value):

@@ -125,18 +125,18 @@ class Evaluation:
         weaker = math.inf
         is_whole = bool(self.formulation.sigma.attributes["boolean"])
         half = DRAWN // 2
-        chosen = list(self._selections(DRAWN if is_whole else half))
+        chosen = list(self._draw_selections(DRAWN if is_whole else half))
         for sigma in chosen:
-            self._compare(self._place(sigma), exact=True)
+            self._compare_values(self._draw_point(sigma), exact=True)
         if 2 * self._unsure > len(chosen):
-            raise self._unknown()
+            raise self._too_rough_error()
         if not is_whole and len(chosen) > 1:
             for _ in range(half):
                 picked = self._rng.choice(len(chosen), size=2, replace=False)
-                mixed = self._place(
+                mixed = self._draw_point(
                     np.average([chosen[k] for k in picked], axis=0, weights=self._rng.dirichlet([1, 1]))
                 )
-                weaker = min(weaker, self._compare(mixed, exact=False))
+                weaker = min(weaker, self._compare_values(mixed, exact=False))
         self._compare_impossible(chosen)
         if weaker < 1.0 - ROUGH:
             warnings.warn(
@@ -159,11 +159,11 @@ class Evaluation:
             return
         has_rho = "rho" in self.formulation.variables
         point = point if has_rho else point.unit()
-        self._compare(ProgramPoint(point.sigma, point.w, point.b, point.rho), exact=True, is_answer=True)
+        self._compare_values(ProgramPoint(point.sigma, point.w, point.b, point.rho), exact=True, is_answer=True)
         for place, what, value, worth in self._cut_off:
             unit = self.problem.unit_margin(objective) if self.problem.margin == "rho" else objective
             if value < (objective if has_rho else unit) * (1.0 - SAME):
-                raise self._refused(place, what, value, worth)
+                raise self._other_problem_error(place, what, value, worth)
 
     def _compare_whole(self, objective: float) -> None:
         program = self.formulation.cvxpy
@@ -172,7 +172,7 @@ class Evaluation:
         sign = 1.0 if isinstance(program.objective, cvxpy.Minimize) else -1.0
         said, least, most = Canonical(program).solve_fixed({})
         if said == "failed":
-            raise self._unknown()
+            raise self._too_rough_error()
         value = min(sign * least, sign * most)
         most_of_it = self.problem.unit_margin(objective)
         if "rho" in self.formulation.variables and math.isfinite(value):
@@ -183,7 +183,7 @@ class Evaluation:
                 f"{objective:.6g}: it is no relaxation of that; say is_relaxation=False, or state its own problem"
             )
 
-    def _selections(self, number: int) -> Iterator[Array]:
+    def _draw_selections(self, number: int) -> Iterator[Array]:
         """Selections of S: where costs are drawn, the cheapest."""
         selection = self.problem.selection
         oracle = selection.oracle()
@@ -197,22 +197,22 @@ class Evaluation:
             if found is not None:
                 yield found.astype(float)
 
-    def _place(self, sigma: Array) -> ProgramPoint:
+    def _draw_point(self, sigma: Array) -> ProgramPoint:
         """Weights that are drawn at a σ: within their boxes, and smaller where σ is."""
         problem = self.problem
         owned = problem.atoms.columns(np.flatnonzero(sigma))
         share = np.bincount(owned.ids, sigma[np.flatnonzero(sigma)][owned.atom], minlength=problem.data.n_features)
         share = np.minimum(share, 1.0)
         low, high = problem.regulariser.ends
-        drawn = self._rng.normal(size=share.size) * self._unit
+        drawn = self._rng.normal(size=share.size) * self._unit_weights
         size = 0.5 * float(np.sum(share * np.square(drawn)))
         drawn *= min(1.0, math.sqrt(self._at_nothing / size)) if size > 0.0 else 1.0  # no term hides the other
         w = share * np.clip(drawn, low, high)
         return ProgramPoint(
-            sigma, np.asarray(w, dtype=float), float(self._rng.normal()) if problem.bias else 0.0, self._margin()
+            sigma, np.asarray(w, dtype=float), float(self._rng.normal()) if problem.bias else 0.0, self._draw_margin()
         )
 
-    def _margin(self) -> float:
+    def _draw_margin(self) -> float:
         return float(self._rng.uniform(0.1, 1.0)) if "rho" in self.formulation.variables else 1.0
 
     @cached_property
@@ -222,7 +222,7 @@ class Evaluation:
         return float(self.problem.value_at(nothing, nothing, CompensatedWeights.of(np.empty(0), 0.0))[0])
 
     @cached_property
-    def _unit(self) -> Array:
+    def _unit_weights(self) -> Array:
         """The weight of every feature that moves scores by 1."""
         values = self.problem.data.block().values
         squares = np.asarray(
@@ -231,7 +231,7 @@ class Evaluation:
         spread = np.sqrt(np.maximum(squares / values.shape[0] - self.problem.data.center**2, 0.0))
         return np.asarray(np.divide(1.0, spread, out=np.ones(spread.size), where=spread > 0.0))
 
-    def _value(self, place: ProgramPoint, sigma: Array | None = None) -> tuple[float, float]:
+    def _value_interval(self, place: ProgramPoint, sigma: Array | None = None) -> tuple[float, float]:
         """What (P) is worth at a point, from below and above, S apart; with `sigma` as if that were the selection."""
         problem = self.problem
         assert self._fixed is not None
@@ -251,7 +251,7 @@ class Evaluation:
         value = rho**2 * value - rho if has_rho else value
         return value, value
 
-    def _compare(self, place: ProgramPoint, *, exact: bool, is_answer: bool = False) -> float:
+    def _compare_values(self, place: ProgramPoint, *, exact: bool, is_answer: bool = False) -> float:
         """The program's share of (P)'s value at a point at which that is finite.
 
         Raises
@@ -260,28 +260,28 @@ class Evaluation:
             The two differ.
         """
         assert self._fixed is not None
-        least, value = self._value(place)
+        least, value = self._value_interval(place)
         if not math.isfinite(value):
             return 1.0
         said, low, high = self._fixed.at(place)
         if said == "infeasible":
             if is_answer:
-                raise self._refused(place, "leaves out", value)
+                raise self._other_problem_error(place, "leaves out", value)
             self._cut_off.append((place, "leaves out", value, math.inf))
             return 1.0
         room = SAME * abs(value) + SMALLEST * self._at_nothing
         if low > value + room:
             if exact:
-                raise self._refused(place, "is more at", value, low)
+                raise self._other_problem_error(place, "is more at", value, low)
             self._cut_off.append((place, "is more at", value, low))
             return 1.0
         if high < least - room:
             if exact:
-                raise self._refused(place, "is less at", value, high)
+                raise self._other_problem_error(place, "is less at", value, high)
             return high / least if least > 0.0 else 1.0
         if not max(high - low, value - least) <= room:
             if is_answer:
-                raise self._unknown()
+                raise self._too_rough_error()
             self._unsure += exact
         return 1.0
 
@@ -294,8 +294,8 @@ class Evaluation:
             It has one.
         """
         assert self._fixed is not None
-        for sigma in self._beside():
-            self._refuse_if_worth(self._place(sigma), sigma, "allows the selection at")
+        for sigma in self._selections_outside():
+            self._refuse_if_worth(self._draw_point(sigma), sigma, "allows the selection at")
         if not self._fixed.has_weights or not self.problem.selects_features:
             return
         large = math.sqrt(2.0 * LARGE * self._at_nothing)  # of a size that no tolerance of Clarabel's hides
@@ -305,7 +305,7 @@ class Evaluation:
             if out.size:
                 more, j = sigma.copy(), int(self._rng.choice(out))
                 more[j] = 1.0
-                place = self._place(sigma)
+                place = self._draw_point(sigma)
                 place.w[j] = large
                 self._refuse_if_worth(place, more, "lets weights be other than 0 at sigma = 0, at")
 
@@ -313,10 +313,10 @@ class Evaluation:
         assert self._fixed is not None
         said, low, high = self._fixed.at(place)
         is_sure = high - low <= ROUGH * abs(high)  # of Clarabel's infinity it is not
-        if said == "unbounded" or (is_sure and high < FAR * abs(self._value(place, as_if)[1])):
-            raise self._refused(place, what, math.inf, high)
+        if said == "unbounded" or (is_sure and high < FAR * abs(self._value_interval(place, as_if)[1])):
+            raise self._other_problem_error(place, what, math.inf, high)
 
-    def _beside(self) -> Iterator[Array]:
+    def _selections_outside(self) -> Iterator[Array]:
         """Selections that the rows of the program allow, and the problem does not."""
         rows = selection_of(self.formulation)
         theirs, ours = rows.oracle(), self.problem.selection.oracle()
@@ -328,14 +328,14 @@ class Evaluation:
             except NumericalError:
                 continue
 
-    def _unknown(self) -> UsageError:
+    def _too_rough_error(self) -> UsageError:
         """The error that says that Clarabel's numbers are too rough to say anything."""
         return UsageError(
             "the program of the formulation cannot be evaluated to 1e-6 by Clarabel, so nothing is said of it; name "
             "its weights w and its intercept b, scale its data, or give mipfs.solve the Problem itself"
         )
 
-    def _refused(self, place: ProgramPoint, what: str, value: float, worth: float = math.inf) -> UsageError:
+    def _other_problem_error(self, place: ProgramPoint, what: str, value: float, worth: float = math.inf) -> UsageError:
         """The error that says where the program is another problem, and in which part of it that shows."""
         names = self.problem.atoms.names
         parts = [(names[int(g)], float(place.sigma[g])) for g in np.flatnonzero(place.sigma)]
@@ -377,7 +377,7 @@ class _FixedProgram:
                 if isinstance(named.get(name), cvxpy.Expression) and named[name].variables():
                     parts.append((name, named[name], 1))
         self._fixed = {name: cvxpy.Variable(size) for name, _, size in parts}
-        ties = [self._fixed[name] == _flat(part) for name, part, size in parts]
+        ties = [self._fixed[name] == _flat_entries(part) for name, part, size in parts]
         program = _relax_sigma(cvxpy.Problem(formulation.cvxpy.objective, [*self._tied, *ties]), sigma)
         if not program.is_dcp():
             raise UsageError(
@@ -395,7 +395,7 @@ class _FixedProgram:
 
     def at(self, place: ProgramPoint) -> tuple[str, float, float]:
         """The status of the program with what is fixed at a point, and what its value lies between."""
-        values = self._values(place)
+        values = self._variable_values(place)
         said, *ends = self._program.solve_fixed({variable: values[name] for name, variable in self._fixed.items()})
         low, high = sorted(self._sign * end for end in ends)
         return said, low, high
@@ -403,7 +403,7 @@ class _FixedProgram:
     def violated(self, place: ProgramPoint) -> str:
         """The constraint over what is fixed alone that a point violates most, in words; empty where there is none."""
         held = {"sigma": self._formulation.sigma, **{k: self._formulation.variables.get(k) for k in ("w", "b", "rho")}}
-        values = self._values(place)
+        values = self._variable_values(place)
         leaves = {v.id: (v, values[name]) for name, v in held.items() if name in values and hasattr(v, "save_value")}
         before = [(v, v._value) for v, _ in leaves.values()]
         found = ""
@@ -421,11 +421,11 @@ class _FixedProgram:
                 v._value = value
         return found
 
-    def _values(self, place: ProgramPoint) -> dict[str, Array]:
+    def _variable_values(self, place: ProgramPoint) -> dict[str, Array]:
         return {"sigma": place.sigma, "w": place.w, "b": np.array([place.b]), "rho": np.array([place.rho])}
 
 
-def _flat(expression: Any) -> Any:
+def _flat_entries(expression: Any) -> Any:
     """The entries of an expression, column by column."""
     return expression.flatten(order="F") if expression.ndim != 1 else expression
 

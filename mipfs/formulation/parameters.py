@@ -25,7 +25,7 @@ class Parameters:
     @classmethod
     def of(cls, problem: Problem) -> Parameters:
         """Those of a problem, with its values."""
-        lam = np.asarray(_lam(problem), dtype=float)
+        lam = np.asarray(_lambda_value(problem), dtype=float)
         own = np.zeros(problem.atoms.count)
         for name, cost in problem.data.penalty.items():
             own[problem.atoms_of([name])] = cost
@@ -47,13 +47,13 @@ class Parameters:
         return {name: one for name in ("C", "lam", "M") if (one := getattr(self, name)) is not None}
 
 
-def _lam(problem: Problem) -> Any:
+def _lambda_value(problem: Problem) -> Any:
     """λ as one number, or as one of every atom."""
     lam = problem.lam
     return [float(lam.get(g, 0.0)) for g in problem.atoms.names] if isinstance(lam, Mapping) else lam
 
 
-def present(problem: Problem, parameters: Mapping[str, Any]) -> Problem:
+def with_present_parameters(problem: Problem, parameters: Mapping[str, Any]) -> Problem:
     """The problem with the values that its program's parameters have now; itself where they are as declared.
 
     Raises
@@ -63,7 +63,7 @@ def present(problem: Problem, parameters: Mapping[str, Any]) -> Problem:
     """
     changed: dict[str, Any] = {}
     for name, one in parameters.items():
-        before = np.asarray(_lam(problem) if name == "lam" else getattr(problem, name), dtype=float)
+        before = np.asarray(_lambda_value(problem) if name == "lam" else getattr(problem, name), dtype=float)
         if one.value is None:
             raise UsageError(f"the parameter {name} has no value; give it one, as in parameters[{name!r}].value = 2")
         now = np.asarray(one.value, dtype=float)

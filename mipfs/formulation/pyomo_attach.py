@@ -104,18 +104,18 @@ def attach(model: Any, problem: Problem, weights: Any = None) -> None:
     goal = goals[0] if len(goals) == 1 else None
     extra_cost = model.select.component("extra_cost")
     parameters = {name: one for name in ("C", "lam", "M") if (one := model.component(name)) is not None}
-    outside = _outside(model)
+    outside = _state_outside_select(model)
     model._mipfs = AttachedProblem(problem, model.select.sigma, origins, outside, weights, goal, extra_cost, parameters)
 
 
 def seen_again(model: Any, component: Any) -> None:
     """Take a component outside ``select`` as it is now for what was built: a cut of ours is no change of a user's."""
-    model._mipfs.outside[component.name] = _outside(model)[component.name]
+    model._mipfs.outside[component.name] = _state_outside_select(model)[component.name]
 
 
 def rows_outside(model: Any, attached: AttachedProblem) -> Iterator[Any]:
     """The active rows over the selection that a user put elsewhere in the model than under ``select``."""
-    for component in _components(model):
+    for component in _model_components(model):
         if component.ctype is pyo.Constraint and component.name not in attached.outside:
             yield from (con for con in component.values() if con.active)
 
@@ -128,10 +128,10 @@ def is_under(component: Any, block: Any) -> bool:
     return parent is block
 
 
-def _outside(model: Any) -> dict[str, dict[Any, tuple[Any, ...]]]:
+def _state_outside_select(model: Any) -> dict[str, dict[Any, tuple[Any, ...]]]:
     """The state of every component outside ``select``: name -> index -> what must not change."""
     state: dict[str, dict[Any, tuple[Any, ...]]] = {}
-    for component in _components(model):
+    for component in _model_components(model):
         if component.ctype is pyo.Var:
             state[component.name] = {k: (v.domain, v.lb, v.ub, v.fixed) for k, v in component.items()}
         elif component.ctype is pyo.Constraint:
@@ -141,7 +141,7 @@ def _outside(model: Any) -> dict[str, dict[Any, tuple[Any, ...]]]:
     return state
 
 
-def _components(model: Any) -> Iterator[Any]:
+def _model_components(model: Any) -> Iterator[Any]:
     for block in [model, *model.component_data_objects(pyo.Block, descend_into=True)]:
         if block is model.component("select") or is_under(block, model.component("select")):
             continue
@@ -163,7 +163,7 @@ def refuse_changes(model: Any, attached: AttachedProblem) -> None:
     _refuse_parameters(model, attached)
     if not (select.active and model.active):
         raise RowError("select is deactivated; deactivate single rows instead, for example select.cardinality")
-    now = _outside(model)
+    now = _state_outside_select(model)
     before = attached.outside
     for name in now:
         if name not in before:
@@ -188,7 +188,7 @@ def refuse_changes(model: Any, attached: AttachedProblem) -> None:
         if name == weights and states.keys() == now[name].keys():
             continue  # their ends are read
         for key in states.keys() | now[name].keys():
-            if not _same(states.get(key), now[name].get(key)):
+            if not _same_entries(states.get(key), now[name].get(key)):
                 where = name if key is None else f"{name}[{key}]"
                 if weights is not None and where == "svm.b":
                     raise RowError("svm.b was changed: the intercept has no bounds; bias=False leaves it out")
@@ -215,7 +215,7 @@ def _refuse_mixed(component: Any, select: Any, weights: Any) -> None:
             raise RowError(f"{con.name} is new outside select and {what}; rows over the selection may stand anywhere")
 
 
-def _same(before: tuple[Any, ...] | None, now: tuple[Any, ...] | None) -> bool:
+def _same_entries(before: tuple[Any, ...] | None, now: tuple[Any, ...] | None) -> bool:
     # Expressions are compared by identity: Pyomo never changes one in place.
     if before is None or now is None:
         return before is now

@@ -44,12 +44,12 @@ def with_costs(model: Any, attached: AttachedProblem, problem: Problem) -> Probl
     sigma = list(attached.sigma.values())
     column = {id(s): j for j, s in enumerate(sigma)}
     named: dict[int, Any] = {}
-    before, now = (_terms(goal.name, expression, named) for expression in (attached.goal, goal.expr))
+    before, now = (_monomials_of(goal.name, expression, named) for expression in (attached.goal, goal.expr))
     for key in before.keys() | now.keys():
         if len(key) == 1 and key[0] in column:
             continue
         if before.get(key, 0.0) != now.get(key, 0.0):
-            raise RowError(_refusal(goal.name, key, named, attached, before.get(key, 0.0), now.get(key, 0.0)))
+            raise RowError(_refusal_message(goal.name, key, named, attached, before.get(key, 0.0), now.get(key, 0.0)))
     changed = {}
     for name, s in zip(problem.atoms.names, sigma, strict=True):
         cost = now.get((id(s),), 0.0)
@@ -58,7 +58,7 @@ def with_costs(model: Any, attached: AttachedProblem, problem: Problem) -> Probl
     return with_charges(problem, changed, goal.name)
 
 
-def _terms(name: str, expression: Any, named: dict[int, Any]) -> Terms:
+def _monomials_of(name: str, expression: Any, named: dict[int, Any]) -> Terms:
     """A polynomial of degree two at most as its monomials; fixed variables count as variables."""
     try:
         fixed = []
@@ -90,7 +90,7 @@ def _terms(name: str, expression: Any, named: dict[int, Any]) -> Terms:
     return {key: a for key, a in found.items() if a}
 
 
-def _refusal(
+def _refusal_message(
     goal: str, key: tuple[int, ...], named: dict[int, Any], attached: AttachedProblem, before: float, now: float
 ) -> str:
     """What is said of a monomial that differs."""

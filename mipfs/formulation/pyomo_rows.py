@@ -133,12 +133,12 @@ class _Compiler:
         for con in itertools.chain(under, outside):
             if is_over_weights(con, self.attached.weights):
                 continue
-            terms, lb, ub = self._linear(con)
+            terms, lb, ub = self._linear_row(con)
             cardinality = self._as_cardinality(con, terms, lb, ub)
             if cardinality is not None:
                 M = cardinality
             elif terms or lb > 0 or ub < 0:
-                self.found.append((*self._name(con), terms, lb, ub))
+                self.found.append((*self._row_name_and_origin(con), terms, lb, ub))
         return M
 
     def read_costs(self) -> None:
@@ -176,7 +176,7 @@ class _Compiler:
             if not math.isfinite(cost):
                 raise RowError(f"{expression.name} has a coefficient that is not finite: {expression.expr}")
             if cost:
-                k = self._column(v)
+                k = self._column_of_variable(v)
                 self.costs[k] = self.costs.get(k, 0.0) + float(cost)
 
     def read_sigma(self) -> None:
@@ -206,7 +206,7 @@ class _Compiler:
         """All that was read, as sparse rows."""
         bounds = [self._extra_bounds(len(self.sigma) + k, u) for k, u in enumerate(self.extras)]
         extra = Extras(
-            tuple(self._local(u) for u in self.extras),
+            tuple(self._local_name(u) for u in self.extras),
             np.array([lb for lb, _ in bounds], float),
             np.array([ub for _, ub in bounds], float),
             np.array([u.is_integer() for u in self.extras], bool),
@@ -225,7 +225,7 @@ class _Compiler:
             extra,
         )
 
-    def _linear(self, con: Any) -> tuple[dict[int, float], float, float]:
+    def _linear_row(self, con: Any) -> tuple[dict[int, float], float, float]:
         """A constraint as lb <= terms <= ub, constants and fixed extra variables taken to the bounds."""
         try:
             lower, body, upper = con.to_bounded_expression(evaluate_bounds=True)
@@ -240,7 +240,7 @@ class _Compiler:
         terms: dict[int, float] = {}
         for v, a in zip(repn.linear_vars, repn.linear_coefs, strict=True):
             if a:
-                k = self._column(v)
+                k = self._column_of_variable(v)
                 terms[k] = terms.get(k, 0.0) + float(a)
         constant = float(repn.constant)
         lb = -math.inf if lower is None else float(lower) - constant
@@ -264,7 +264,7 @@ class _Compiler:
                 return repn
         return generate_standard_repn(body, compute_values=True, quadratic=False)
 
-    def _column(self, v: Any) -> int:
+    def _column_of_variable(self, v: Any) -> int:
         if id(v) not in self.column:
             if not (v.is_integer() or v.is_continuous()):
                 raise RowError(f"{v.name} has the domain {v.domain}; an extra variable is binary, integer or real")
@@ -283,7 +283,7 @@ class _Compiler:
 
     def _bounds_row(self, v: Any, column: int, lb: float, ub: float) -> None:
         # Two rows, because solvers refuse one whose lower bound is above its upper one.
-        name = f"bounds of {self._local(v)}"
+        name = f"bounds of {self._local_name(v)}"
         self.found.append((name, "model.select", {column: 1.0}, lb, math.inf))
         self.found.append((name, "model.select", {column: 1.0}, -math.inf, ub))
 
@@ -296,7 +296,7 @@ class _Compiler:
             return -math.inf, math.inf
         return lb, ub
 
-    def _name(self, con: Any) -> tuple[str, str]:
+    def _row_name_and_origin(self, con: Any) -> tuple[str, str]:
         """The row's name and origin: the data's own where it came from there and was not changed."""
         if con.parent_component() is self.select.component("rows") and con.index() in self.attached.origins:
             expr, name, origin = self.attached.origins[con.index()]
@@ -304,9 +304,9 @@ class _Compiler:
                 return name, origin
         if not is_under(con, self.select):
             return con.name, "model"
-        return self._local(con), "model.select"
+        return self._local_name(con), "model.select"
 
-    def _local(self, component: Any) -> str:
+    def _local_name(self, component: Any) -> str:
         """The name without ``select.``; an extra variable of our own, or of a feature's name, is told apart."""
         if component.parent_component() is self.select.component("extra"):
             return str(component.index())

@@ -39,7 +39,7 @@ def rows_of(model: Any, weights: Any, built: Any) -> Rows:
     RowError
         A row that is not linear, has a number that is not finite, or treats copies of a feature apart.
     """
-    return [_row(con, weights) for con in _find_rows(model, weights, built)]
+    return [_row_of_constraint(con, weights) for con in _find_rows(model, weights, built)]
 
 
 def _find_rows(model: Any, weights: Any, built: Any) -> Iterator[Any]:
@@ -48,7 +48,7 @@ def _find_rows(model: Any, weights: Any, built: Any) -> Iterator[Any]:
             yield con
 
 
-def _row(con: Any, weights: Any) -> ModelRow:
+def _row_of_constraint(con: Any, weights: Any) -> ModelRow:
     """Coefficients by feature, and the ends."""
     lower, body, upper = con.to_bounded_expression(evaluate_bounds=True)
     repn = generate_standard_repn(body, compute_values=True, quadratic=False)

@@ -43,7 +43,7 @@ def support_of(model: Any, problem: Problem) -> tuple[str, ...] | None:
     if isinstance(model, Problem):
         raise UsageError("warm_start takes the values of a model's variables; a Problem has none: give start=NAMES")
     try:
-        found = _support(model, problem)
+        found = _start_support(model, problem)
         _check(problem, found)
     except _BadStart as bad:
         warnings.warn(f"warm start: {bad}; it is left out", StartWarning, stacklevel=3)
@@ -55,7 +55,7 @@ class _BadStart(Exception):
     """Why values are no start."""
 
 
-def _support(model: Any, problem: Problem) -> tuple[str, ...]:
+def _start_support(model: Any, problem: Problem) -> tuple[str, ...]:
     sigma, weights = _of_cvxpy(model) if isinstance(model, Formulation) else _of_pyomo(model)
     names = problem.atoms.names
     if sigma is not None and any(value is not None for value in sigma):
@@ -84,10 +84,10 @@ def _of_pyomo(model: Any) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
 
 def _of_cvxpy(formulation: Formulation) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
     w = formulation.variables.get("w")
-    return _numbers(formulation.sigma), _numbers(w)
+    return _values_of_variable(formulation.sigma), _values_of_variable(w)
 
 
-def _numbers(variable: Any) -> Sequence[Any] | None:
+def _values_of_variable(variable: Any) -> Sequence[Any] | None:
     value = getattr(variable, "value", None)
     return None if value is None else np.asarray(value, dtype=float).ravel().tolist()
 

@@ -41,13 +41,13 @@ def on_users_scale(problem: Problem, name: str, low: End, high: End, said: str) 
     if low is not None and high is not None and low > high:
         raise RowError(f"{said}: the lower end lies above the upper one")
     scale = Fraction(float(problem.data.scale[problem.data.index[name]]))
-    least, most = _inward(low, scale, -math.inf, said), _inward(high, scale, math.inf, said)
+    least, most = _scale_end_inward(low, scale, -math.inf, said), _scale_end_inward(high, scale, math.inf, said)
     if least > most:
         raise RowError(f"{said} has no number on the scale of the data between its ends; set them a little apart")
     return least, most
 
 
-def _inward(end: End, scale: Fraction, absent: float, said: str) -> float:
+def _scale_end_inward(end: End, scale: Fraction, absent: float, said: str) -> float:
     """An end on the user's scale, no farther out than what was written; `absent` is what an absent one is."""
     if end is None:
         return absent

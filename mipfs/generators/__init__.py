@@ -97,10 +97,10 @@ def aytug_one(n_samples: Count, n_features: Count, M: Count | None = None, seed:
     X /= divisor
     S = r.choice(p, M, False)
     w = scatter(p, S, r.standard_normal(M))
-    parts = {"train": (X, _signs(X, w))}
+    parts = {"train": (X, _labels_by_weights(X, w))}
     for part in ("validation", "test"):
         rows = r.standard_normal((n, p)) / divisor
-        parts[part] = (rows, _signs(rows, w))
+        parts[part] = (rows, _labels_by_weights(rows, w))
     return {**parts, "w": w, "b": 0.0, "S": S, "M": M}
 
 
@@ -169,19 +169,19 @@ def write(
         return _save(Path(out), name, ".csv", {"": shipped.credit}, shipped.CREDIT_TOML, force)
     if name == "wdbc":
         X, y, description = shipped.wdbc()
-        return _save(Path(out), name, ".svm", {"": lambda: _svmlight(X, y)}, description, force)
+        return _save(Path(out), name, ".svm", {"": lambda: _svmlight_text(X, y)}, description, force)
     made = _draw_instance(name, sizes, seed)
     n, p = made["train"][0].shape
     more = "".join(f"-{key}{sizes[key]}" for key in ("kind", "density") if key in sizes)
     stem = f"{name}-{n}x{p}" + (f"-M{made['M']}" if "M" in taken[name] else "") + more + f"-seed{seed}"
-    suffix, form = (".npz", _npz) if name in NPZ else (".svm", _svmlight)
+    suffix, form = (".npz", _npz_bytes) if name in NPZ else (".svm", _svmlight_text)
     parts = {"train": "", "validation": "-validation", "test": "-test"}
     contents = {
         tail: partial(form, *made[part], *([made["names"]] if "names" in made else []))
         for part, tail in parts.items()
         if part in made
     }
-    return _save(Path(out), stem, suffix, contents, _description(name, made, taken[name], seed), force)
+    return _save(Path(out), stem, suffix, contents, _description_toml(name, made, taken[name], seed), force)
 
 
 def _draw_instance(name: str, sizes: Mapping[str, Any], seed: int) -> dict[str, Any]:
@@ -203,11 +203,11 @@ def _draw_instance(name: str, sizes: Mapping[str, Any], seed: int) -> dict[str, 
     return {**tan_2010(sizes.get("n_samples", 500), p - INFORMATIVE, seed), "M": 2}
 
 
-def _signs(X: Array, w: Array) -> npt.NDArray[np.int64]:
+def _labels_by_weights(X: Array, w: Array) -> npt.NDArray[np.int64]:
     return np.where(X @ w > 0, 1, -1)
 
 
-def _svmlight(X: Array, y: npt.ArrayLike) -> str:
+def _svmlight_text(X: Array, y: npt.ArrayLike) -> str:
     """Every value in the shortest form that reads back as the same float64."""
     lines = []
     for label, row in zip(np.asarray(y).tolist(), X.tolist(), strict=True):
@@ -215,7 +215,7 @@ def _svmlight(X: Array, y: npt.ArrayLike) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _npz(X: Any, y: npt.ArrayLike, names: tuple[str, ...] | None = None) -> bytes:
+def _npz_bytes(X: Any, y: npt.ArrayLike, names: tuple[str, ...] | None = None) -> bytes:
     """The arrays as `mipfs.read` takes them."""
     labels = np.asarray(y)
     arrays = {"y": labels, **csc_arrays(X)} if sparse.issparse(X) else {"X": X, "y": labels}
@@ -241,20 +241,20 @@ def _save(
     try:
         data.parent.mkdir(parents=True, exist_ok=True)
         for path, content in made.items():
-            if not force and os.path.exists(path) and path.read_bytes() != _bytes(content()):
+            if not force and os.path.exists(path) and path.read_bytes() != _as_bytes(content()):
                 raise UsageError(f"{path} is there already and holds something else; give another --out, or --force")
     except (OSError, ValueError) as error:  # of a name that no file can have
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"{data}: cannot be written: {reason}; give another place for it") from None
-    output_file.save((path, _bytes(content())) for path, content in made.items())
+    output_file.save((path, _as_bytes(content())) for path, content in made.items())
     return data
 
 
-def _bytes(content: str | bytes) -> bytes:
+def _as_bytes(content: str | bytes) -> bytes:
     return content if isinstance(content, bytes) else content.encode("utf-8")
 
 
-def _description(name: str, made: Mapping[str, Any], taken: tuple[str, ...], seed: int) -> str:
+def _description_toml(name: str, made: Mapping[str, Any], taken: tuple[str, ...], seed: int) -> str:
     """The .toml of made data: how to make it again, and which features matter."""
     n, p = made["train"][0].shape
     support = np.sort(made["S"])

@@ -148,12 +148,12 @@ def tan_2014(
     w = scatter(n_features, S, (1.0 - r.random(M)) ** POWERS[kind])
     parts = {}
     for part, n in (("train", n_samples), ("test", n_test)):
-        X = r.standard_normal((n_features, n)).T if density == 1.0 else _thin(r, n, n_features, density)
+        X = r.standard_normal((n_features, n)).T if density == 1.0 else _sparse_normal(r, n, n_features, density)
         parts[part] = (X, np.where(X @ w > 0, 1, -1))
     return {**parts, "w": w, "S": S, "M": M, "kind": kind, "density": density}
 
 
-def _thin(r: np.random.Generator, n: int, p: int, density: float) -> sparse.csc_array:
+def _sparse_normal(r: np.random.Generator, n: int, p: int, density: float) -> sparse.csc_array:
     """A CSC matrix (n, p) of which every entry is N(0, 1) with that probability, and zero otherwise."""
     counts = r.binomial(n, density, p)
     rows = [np.sort(r.choice(n, k, replace=False)) for k in counts]

@@ -56,7 +56,7 @@ class SampleKinds:
             first, parent = refine_kinds(part, self.kind, self._sizes, most)
             if not first.size:
                 return False
-            self._sizes = self._counted(first.size)
+            self._sizes = self._count_per_kind(first.size)
             self.first = first
             # The shorter one is gone before the wider one is made.
             self.rows = self.rows[parent]
@@ -87,7 +87,7 @@ class SampleKinds:
             values_sha256="",
         )
 
-    def _counted(self, m: int) -> Integers:
+    def _count_per_kind(self, m: int) -> Integers:
         """Samples (m,) of every kind; piece by piece, for NumPy widens the kinds of all samples at once."""
         sizes = np.zeros(m, dtype=np.int64)
         for at in pieces(self.kind.size):
@@ -109,7 +109,7 @@ class SampleKinds:
         return found
 
 
-def alike(problem: Problem, columns: Integers) -> SampleKinds | None:
+def group_alike_samples(problem: Problem, columns: Integers) -> SampleKinds | None:
     """The kinds of samples on some columns; None where there are too many, or nothing is known of equal ones."""
     data = problem.data
     if not data.is_sparse or data.n_samples < MERGE_ABOVE or np.any(data.center):

@@ -32,7 +32,7 @@ AFTER = 1, 2, 4, 8
 """Penalties are adapted after these multiples of `BatchSettings.adapt` iterations."""
 
 
-def library(device: str) -> Any:
+def array_library(device: str) -> Any:
     """The array library of a device, "cpu" or "cuda".
 
     Raises
@@ -132,7 +132,7 @@ class Iteration:
 
     def advance(self, s: ArrayState, steps: int) -> None:
         """Some iterations."""
-        xp, relax = self.xp, self.shape.relax
+        xp, relax = self.xp, self.shape.over_relaxation
         for _ in range(steps):
             self._weights_step(s)
             v = 2.0 * s.m - s.d
@@ -163,23 +163,23 @@ class Iteration:
         if self.shape.has_ends:
             first = v[:, self.starts]
             end = xp.where(first > 0.0, self.high[self.starts], -self.low[self.starts])
-        s.sigma = self._sigma(s, norm, end)
+        s.sigma = self._sigma_of_nodes(s, norm, end)
         sigma = s.sigma if self.is_single else s.sigma[:, self.owner]
         t = v * (s.rx / (1.0 + s.rx * sigma))
         s.w = sigma * (xp.clip(t, self.low, self.high) if self.shape.has_ends else t)
-        s.c = s.c + self.shape.relax * (s.w - s.x)
+        s.c = s.c + self.shape.over_relaxation * (s.w - s.x)
 
-    def _sigma(self, s: ArrayState, norm: Any, end: Any) -> Any:
+    def _sigma_of_nodes(self, s: ArrayState, norm: Any, end: Any) -> Any:
         """σ at the multiplier of the cardinality row, where the free ones add up to the room that there is."""
         xp = self.xp
         zero = xp.zeros_like(s.value)
         high = xp.maximum(0.5 * (s.rx * norm) ** 2 - self.costs, -self.costs + xp.zeros_like(norm))
         high = xp.max(xp.where(s.free, high, 0.0), axis=1, keepdims=True)
         high = xp.maximum(high, zero)
-        fits = xp.sum(self._at(s, zero, norm, end)[0], axis=1, keepdims=True) <= s.room
+        fits = xp.sum(self._sigma_at_multiplier(s, zero, norm, end)[0], axis=1, keepdims=True) <= s.room
         low, at = zero, xp.where((s.value > 0.0) & (s.value < high), s.value, 0.5 * high)
         for step in range(1, SEARCHES + 1):
-            sigma, bend = self._at(s, at, norm, end)
+            sigma, bend = self._sigma_at_multiplier(s, at, norm, end)
             over = xp.sum(sigma, axis=1, keepdims=True) - s.room
             slope = xp.sum(bend, axis=1, keepdims=True)
             low, high = xp.where(over > 0.0, at, low), xp.where(over > 0.0, high, at)
@@ -190,10 +190,10 @@ class Iteration:
             if step % LOOKED == 0 and bool(xp.all(meets)):
                 break
         s.value = xp.where(fits, zero, xp.where(meets, at, high))
-        sigma = xp.where(s.inside, xp.ones_like(norm), self._at(s, s.value, norm, end)[0])
+        sigma = xp.where(s.inside, xp.ones_like(norm), self._sigma_at_multiplier(s, s.value, norm, end)[0])
         return xp.where(s.room <= 0.0, xp.where(s.inside, 1.0, 0.0).astype(norm.dtype), sigma)
 
-    def _at(self, s: ArrayState, value: Any, norm: Any, end: Any) -> tuple[Any, Any]:
+    def _sigma_at_multiplier(self, s: ArrayState, value: Any, norm: Any, end: Any) -> tuple[Any, Any]:
         """σ of the free atoms at a multiplier (B, 1), 0 of others, and by how much it falls where 0 < σ < 1."""
         xp = self.xp
         price = value + self.costs
@@ -210,7 +210,7 @@ class Iteration:
         sigma = xp.where(s.free, sigma, 0.0).astype(norm.dtype)
         return sigma, xp.where((sigma > 0.0) & (sigma < 1.0), bend, 0.0)
 
-    def look(self, s: ArrayState) -> tuple[Array, Array]:
+    def evaluate_bounds(self, s: ArrayState) -> tuple[Array, Array]:
         """Both values at the iterates, (B,), on the processor; the best dual vectors are kept."""
         xp = self.xp
         a = xp.clip(s.rm * s.alpha, 0.0, self.top)
@@ -238,7 +238,7 @@ class Iteration:
         return forced + xp.sum(xp.where(xp.arange(ranked.shape[1]) < s.room, ranked, 0.0), axis=1)
 
     def adapt(self, s: ArrayState, now: npt.NDArray[np.bool_]) -> None:
-        """New penalties for the nodes `now`, see `mipfs.kernels.batch.adapt`."""
+        """New penalties for the nodes `now`, see `mipfs.kernels.batch.adapt_penalties`."""
         if not now.any():
             return
         xp, chosen = self.xp, self.xp.asarray(now)[:, None]
@@ -268,16 +268,16 @@ class ArrayBatch(Batch):
     device = "cpu"
 
     @cached_property
-    def _iteration(self) -> Iteration:
+    def _device_iteration(self) -> Iteration:
         """Its columns and eigenvectors on the device; copies share them, if they were made before."""
         assert self.loss.kernels is not None
         assert self.loss.kernels.arrays is not None
-        return Iteration(library(self.device), self, self.loss.kernels.arrays)
+        return Iteration(array_library(self.device), self, self.loss.kernels.arrays)
 
     def on(self, device: str) -> ArrayBatch:
         """The solver on a device, "cpu" or "cuda"."""
         self.device = device
-        _ = self._iteration
+        _ = self._device_iteration
         return self
 
     def kernels(self) -> tuple[list[Step], list[Step]]:
@@ -286,10 +286,10 @@ class ArrayBatch(Batch):
         (_, *steps), others = super().kernels()
         return steps, [Step.of(batch.are_done, limits, pieces, grid.size, given.rules, own, 0), *others]
 
-    def _explore(self, handed: Handed) -> None:
+    def _explore_compiled(self, handed: Handed) -> None:
         samples, grid, rows, limits, given, pieces, own = handed
         steps = self.made(handed)
-        lanes, one, count, solved = own.lanes, self._iteration, 0, 0
+        lanes, one, count, solved = own.lanes, self._device_iteration, 0, 0
         subtree.plant_all(pieces)
         state: ArrayState | None = None
         while not self.stop[0]:
@@ -304,7 +304,7 @@ class ArrayBatch(Batch):
             assert state is not None
             one.advance(state, self.settings.steps)
             lanes.used[:count] += self.settings.steps
-            lanes.lower[:count], upper = one.look(state)
+            lanes.lower[:count], upper = one.evaluate_bounds(state)
             lanes.upper[:count] = np.minimum(lanes.upper[:count], upper)
             found = batch.are_done(limits, pieces, grid.size, given.rules, own, count)
             if found:

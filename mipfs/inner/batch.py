@@ -23,7 +23,7 @@ from numba import boolean, int64
 from mipfs.atoms.features import centred_squares
 from mipfs.branching import largest_weight
 from mipfs.inner.boolean import SolvedRelaxation
-from mipfs.inner.boolean_node import NO_ROWS, PLACES_PER_NODE, States, WarmStart, branching, coarser
+from mipfs.inner.boolean_node import NO_ROWS, PLACES_PER_NODE, States, WarmStart, branching, coarser_grid
 from mipfs.kernels import batch, subtree, units
 from mipfs.kernels.batch_structures import (
     AliveAtoms,
@@ -57,7 +57,7 @@ from mipfs.problem import Problem
 from mipfs.proof.cuts import dual_top
 from mipfs.regularisers.box import Box
 from mipfs.settings import BatchSettings, NodeSettings
-from mipfs.svm.dyadic import finest
+from mipfs.svm.dyadic import finest_bits
 from mipfs.svm.solver import ColumnShift
 
 MADE: dict[Any, BatchSteps] = {}
@@ -164,7 +164,7 @@ class Batch:
         self._steering = steering_of(nodes)
         self.loss = get_loss(problem.loss)
         self.size = float(problem.c_i.max())
-        self.bits, self.coarse = finest(problem.data.n_samples), math.inf
+        self.bits, self.coarse = finest_bits(problem.data.n_samples), math.inf
         columns = problem.atoms.columns(alive)
         order = np.argsort(columns.atom, kind="stable")
         self._ids, self._scale = columns.ids[order], columns.scale[order]
@@ -176,8 +176,8 @@ class Batch:
         most = -1 if problem.M is None else problem.M
         self.given = BatchProblem(
             AliveAtoms(only_read(self._first), penalty, most),
-            self._shape(),
-            *self._matrices(),
+            self._batch_shape(),
+            *self._columns_and_spectrum(),
             steering_of(self.settings),
         )
 
@@ -190,32 +190,42 @@ class Batch:
         margins = math.sqrt(self.size * float(squares.sum()) / self.problem.data.n_samples)
         return np.asarray(np.where(lengths > 0.0, OF_ENDS * margins / np.where(lengths > 0.0, lengths, 1.0), 1.0))
 
-    def _shape(self) -> BatchShape:
+    def _batch_shape(self) -> BatchShape:
         """What all nodes share, beside matrices."""
         problem, settings, size = self.problem, self.settings, self.size
         root = math.sqrt(size)
-        low, high = (end / root for end in self._ends(problem.regulariser.ends))
+        low, high = (end / root for end in self._ends_of_columns(problem.regulariser.ends))
         costs = np.asarray(problem.penalty[self.alive] / size)
         top = np.minimum(self.loss.top(problem.c_i) / size, FAR)
         most = max(1, self.alive.size // 4) if problem.M is None else max(1, min(problem.M, self.alive.size))
         low, high = np.maximum(low, -FAR), np.minimum(high, FAR)
         has_ends = bool(np.any((low != 0.0) & (low > -FAR)) or np.any((high != 0.0) & (high < FAR)))
         return BatchShape(
-            only_read(self._first), _narrow(low), _narrow(high), _narrow(costs), bool(np.any(costs != 0.0)), has_ends,
-            _narrow(problem.c_i / size), _narrow(top), _narrow(problem.data.y),
-            np.float32(settings.of_weights * max(1, self.alive.size) / most), np.float32(settings.of_margins),
-            np.float32(settings.over), problem.bias,
-            _narrow(-np.minimum(problem.ends.offsets * self._end_sizes, FAR)), only_read(problem.ends.offsets),
+            only_read(self._first),
+            _as_float32(low),
+            _as_float32(high),
+            _as_float32(costs),
+            bool(np.any(costs != 0.0)),
+            has_ends,
+            _as_float32(problem.c_i / size),
+            _as_float32(top),
+            _as_float32(problem.data.y),
+            np.float32(settings.of_weights * max(1, self.alive.size) / most),
+            np.float32(settings.of_margins),
+            np.float32(settings.over),
+            problem.bias,
+            _as_float32(-np.minimum(problem.ends.offsets * self._end_sizes, FAR)),
+            only_read(problem.ends.offsets),
             only_read(self._end_sizes),
-        )  # fmt: skip
+        )
 
-    def _ends(self, ends: tuple[Any, Any]) -> tuple[Array, Array]:
+    def _ends_of_columns(self, ends: tuple[Any, Any]) -> tuple[Array, Array]:
         """Ends of the weights of the columns in play, from those of all features."""
         p = self.problem.data.n_features
         low, high = (np.broadcast_to(np.asarray(end, dtype=float), p)[self._ids] for end in ends)
         return low, high
 
-    def _matrices(self) -> tuple[BatchMatrices, ScoreTerms]:
+    def _columns_and_spectrum(self) -> tuple[BatchMatrices, ScoreTerms]:
         """The columns, eigenvectors of the smaller of A'A and AA', and what scores are made of."""
         problem, root = self.problem, math.sqrt(self.size)
         block = problem.data.block(self._ids)
@@ -231,16 +241,18 @@ class Batch:
         else:
             values, V = np.linalg.eigh(A.T @ A)
             values, back, across = np.maximum(values, 0.0), np.empty((0, 0)), np.empty((0, 0))
-        factor = BatchMatrices(_narrow(A), _narrow(V), _narrow(back), _narrow(across), _narrow(values))
-        return factor, self._scoring(X, np.asarray(block.center, dtype=float))
+        factor = BatchMatrices(
+            _as_float32(A), _as_float32(V), _as_float32(back), _as_float32(across), _as_float32(values)
+        )
+        return factor, self._score_terms(X, np.asarray(block.center, dtype=float))
 
-    def _scoring(self, X: Array, center: Array) -> ScoreTerms:
+    def _score_terms(self, X: Array, center: Array) -> ScoreTerms:
         """What scores are made of: radii as of `Features.omega_error` and `Groups.score_error`."""
         regulariser = self.problem.regulariser
         squares, centers = np.square(X).sum(axis=0), np.square(center)
-        ends = self._ends(regulariser.ends if regulariser.is_ridge else regulariser.forgiven)  # type: ignore[attr-defined]
+        ends = self._ends_of_columns(regulariser.ends if regulariser.is_ridge else regulariser.forgiven)  # type: ignore[attr-defined]
         if regulariser.is_ridge:  # of atoms
-            squares, centers = (_sums(one, self._first) for one in (squares, centers))
+            squares, centers = (_sums_per_atom(one, self._first) for one in (squares, centers))
         elif self._ids.size > self.alive.size:
             # A sum over k columns rounds k times: so much more radius.
             room = 1.0 + np.repeat(np.diff(self._first), np.diff(self._first)) / self.problem.dual_size
@@ -263,10 +275,14 @@ class Batch:
         `mipfs.inner.boolean_node.BooleanRelaxation.coarsen`.
         """
         scoring, count = self.given.scoring, self.alive.size
-        norms = scoring.norms * scoring.scale if scoring.is_ridge else np.sqrt(_sums(scoring.norms**2, self._first))
+        norms = (
+            scoring.norms * scoring.scale
+            if scoring.is_ridge
+            else np.sqrt(_sums_per_atom(scoring.norms**2, self._first))
+        )
         scores = count if self.problem.M is None else self.problem.M
         n = self.problem.data.n_samples
-        self.bits, self.coarse = coarser(self.bits, self.size, norms, scores, n, loss, self.nodes)
+        self.bits, self.coarse = coarser_grid(self.bits, self.size, norms, scores, n, loss, self.nodes)
 
     @property
     def budget(self) -> int:
@@ -302,7 +318,7 @@ class Batch:
         own = own._replace(work=own.work._replace(memory=only_read(memory)))
         handed = samples, grid, of_rows, own_limits, of_problem, pieces, own
         try:
-            self._explore(handed)
+            self._explore_compiled(handed)
         except ZeroDivisionError:
             # Numbers are too far apart: the nodes are for others.
             units.laid_out(nodes, duals, grid.c, pieces, np.empty((limits.size, self.problem.dual_size)))
@@ -310,7 +326,7 @@ class Batch:
             pieces.nodes["why"][:, 0] = subtree.STUCK
         return units.gather_pieces(pieces)
 
-    def _explore(self, handed: Handed) -> None:
+    def _explore_compiled(self, handed: Handed) -> None:
         """Explore in one compiled call, which lets other threads run."""
         batch.explore(self.made(handed), handed)
 
@@ -318,7 +334,7 @@ class Batch:
         self, nodes: OpenNodes, duals: FirstDuals, limits: npt.NDArray[Any], sides: RowSides, prices: Array
     ) -> Handed:
         """What `mipfs.kernels.batch` takes, with open nodes in the first places of their pieces, and their limits."""
-        handed = _, grid, _, own_limits, _, pieces, own = self._ready(limits.size, sides)
+        handed = _, grid, _, own_limits, _, pieces, own = self._prepare_exploration(limits.size, sides)
         first = np.empty((limits.size, self.problem.dual_size))
         units.laid_out(nodes, duals, grid.c, pieces, first)
         own_limits[:] = limits
@@ -344,15 +360,15 @@ class Batch:
             return None
         if not (meets or must_stop()) and lanes.upper[0] - lanes.lower[0] > settings.stuck * abs(lanes.upper[0]):
             return None
-        sizes = np.sqrt(_sums(np.square(lanes.w[0].astype(float)), self._first)) * math.sqrt(self.size)
+        sizes = np.sqrt(_sums_per_atom(np.square(lanes.w[0].astype(float)), self._first)) * math.sqrt(self.size)
         alpha, sigma = lanes.best[0].astype(float) * self.size, lanes.sigma[0].astype(float)
         alpha[self.problem.data.n_samples :] *= self._end_sizes
         warm = WarmStart(sizes.astype(np.float32), float(lanes.intercept[0]), 0.5)
-        return RelaxedRoot(alpha, warm, sigma, lanes.paid[0].copy(), int(lanes.used[0]))
+        return RelaxedRoot(alpha, warm, sigma, lanes.best_row_multipliers[0].copy(), int(lanes.used[0]))
 
     def of_one(self, states: States, sides: RowSides) -> Handed:
         """What `relax` takes, with one node of these states, from nothing."""
-        handed = _, _, _, limits, _, pieces, own = self._ready(1, sides)
+        handed = _, _, _, limits, _, pieces, own = self._prepare_exploration(1, sides)
         pieces.states[0, 0], pieces.weights[0, 0], pieces.nodes["bound"][0, 0] = states, 0.0, -math.inf
         # No limit cuts this exploration short.
         own.room.kept[0, 0], limits[0] = 0.0, (math.inf, math.inf, 0.0, 0.0, 0.0)
@@ -370,7 +386,7 @@ class Batch:
         return BatchSteps(
             Step.of(batch.begin, *begin, returns=int64, lends=True),
             Step.of(batch.advance, given_, rows, own, samples.loss, 0, given_.rules["steps"], lends=True),
-            Step.of(batch.look, given_, samples, rows, own, 0, lends=True),
+            Step.of(batch.evaluate_bounds, given_, samples, rows, own, 0, lends=True),
             Step.of(batch.end, *end, lends=True),
             branch,
         )
@@ -381,7 +397,7 @@ class Batch:
             MADE[self.rule] = BatchSteps(*(step.made() for step in self.steps(handed)))
         return MADE[self.rule]
 
-    def _ready(self, count: int, sides: RowSides) -> Handed:
+    def _prepare_exploration(self, count: int, sides: RowSides) -> Handed:
         """What `explore` takes, with the loss's functions in machine code."""
         samples, *_ = handed = self.handed(count, sides)
         assert self.loss.kernels is not None
@@ -422,11 +438,11 @@ class Batch:
         return [explore, steps.begin, steps.advance], [alone, steps.look, steps.end, steps.branch, *of_loss, *of_units]
 
 
-def _narrow(array: Array) -> npt.NDArray[np.float32]:
+def _as_float32(array: Array) -> npt.NDArray[np.float32]:
     """An array in float32, which a kernel only reads."""
     return only_read(np.ascontiguousarray(array, dtype=np.float32))
 
 
-def _sums(values: Array, first: Integers) -> Array:
+def _sums_per_atom(values: Array, first: Integers) -> Array:
     """Sums of values (q,) over the columns of every atom."""
     return np.add.reduceat(values, first[:-1]) if values.size else np.zeros(first.size - 1)

@@ -18,10 +18,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data.matrix import equal_rows
-from mipfs.inner.designs import Dense, Interrupted, Sparse, columnwise
+from mipfs.inner.designs import Dense, Interrupted, Sparse, centre_and_scale_columns
 from mipfs.inner.end_terms import RowSidesTerms, WithSides
 from mipfs.inner.interior import InteriorIterate, InteriorPoint, iterate
-from mipfs.inner.iterative import IterativeInteriorPoint, worthwhile
+from mipfs.inner.iterative import IterativeInteriorPoint, is_worthwhile
 from mipfs.inner.prices import Pricing, RowPrices
 from mipfs.inner.reduced_system import RowPolytope
 from mipfs.inner.watch import ColumnsInPlay, Watch, balance_classes
@@ -160,26 +160,26 @@ class Boolean:
         start = self.loss.middle(self.c)
         start = balance_classes(start, self.y) if self.problem.bias else start
         start = np.append(start, np.zeros(len(self.sides)))
-        best, steps = self._earn(start if known is None else known.alpha, np.zeros(self.row_lb.size)), 0
+        best, steps = self._earned_bound(start if known is None else known.alpha, np.zeros(self.row_lb.size)), 0
         if known is not None and self.must_stop():
             return self._stop_early(best, known)
-        working = self._first(best.cut.slopes, free)
+        working = self._first_working_set(best.cut.slopes, free)
         goal = self.settings.loose if working.size < free.size else 0.5 * tol
         upper, kept, self._last = np.inf, None, None
         for _ in range(self.settings.rounds):
-            columns = self._columns(inside, working)
+            columns = self._columns_in_play(inside, working)
             whole = working.size == free.size
             try:
-                value, point = self._restrict(columns, goal, start, whole)
+                value, point = self._solve_restricted(columns, goal, start, whole)
             except Interrupted:  # the columns were still being made
                 if kept is not None:
                     break
                 if known is not None:
                     return self._stop_early(best, known)
-                self._patient, columns = True, self._columns(inside, working[:1])
-                value, point = self._restrict(columns, goal, start, False)
-            y = self._multipliers(point)
-            earned = self._earn(point.alpha, y)
+                self._patient, columns = True, self._columns_in_play(inside, working[:1])
+                value, point = self._solve_restricted(columns, goal, start, False)
+            y = self._row_multipliers(point)
+            earned = self._earned_bound(point.alpha, y)
             steps, best = steps + point.steps, max(earned, best, key=lambda one: one.lower)
             if kept is None or value < upper:
                 upper, kept = value, (point, columns)
@@ -187,14 +187,14 @@ class Boolean:
             self._excess = (value - earned.lower) / self.size
             if gap <= tol or self.must_stop() or enough(best.lower, upper):
                 break
-            missing = self._missing(earned, y, free, working)
+            missing = self._atoms_to_enter(earned, y, free, working)
             goal, last_goal = max(0.3 * tol, min(0.5 * goal, self.settings.loose * gap)), goal
             if missing.size == 0 and (gap <= self.settings.nearly * tol if self._gave_up else goal == last_goal):
                 break
             if self._gave_up and missing.size == 0:
                 self._gradients, self._last, goal = False, None, self.settings.loose
-                working = self._likely(earned, y, kept, free)
-            if missing.size > self._most(working):  # too few told nothing: begin anew
+                working = self._likely_atoms(earned, y, kept, free)
+            if missing.size > self._working_set_growth(working):  # too few told nothing: begin anew
                 self._last, goal = None, 0.5 * tol
             working = np.union1d(working, missing)
         assert kept is not None
@@ -202,7 +202,8 @@ class Boolean:
         sigma = self.low.copy()
         sigma[columns.movable] = np.clip(point.x[: columns.movable.size], 0.0, 1.0)
         w = point.w * columns.scale
-        away = 0.0 if self._is_implicit(self._part(columns), columns) else self.off[columns.ids]  # sparse: as stored
+        # Sparse columns are taken as stored.
+        away = 0.0 if self._is_implicit(self._columns_of_kinds(columns), columns) else self.off[columns.ids]
         b = point.b - float((away - self.problem.data.center[columns.ids]) @ w) if self.problem.bias else 0.0
         gap = (upper - best.lower) / max(1e-300, abs(upper))
         sizes = np.sqrt(np.bincount(columns.owner, np.square(point.w), minlength=sigma.size))
@@ -219,7 +220,7 @@ class Boolean:
             best.lower, np.inf, best.cut, best.prices.y, known.ids, known.w, known.b, sigma, sizes, 0, False
         )
 
-    def _first(self, slopes: Array, free: Integers) -> Integers:
+    def _first_working_set(self, slopes: Array, free: Integers) -> Integers:
         """The first working set: all that there are, or those of largest score and those that the user's rows name."""
         M = free.size if self.problem.M is None else self.problem.M
         count = max(self.settings.first, 4 * M)
@@ -230,7 +231,7 @@ class Boolean:
         named = np.unique(self.problem.rows.matrix.indices)
         return np.intersect1d(np.union1d(best, named), free)
 
-    def _most(self, working: Integers) -> int:
+    def _working_set_growth(self, working: Integers) -> int:
         """Atoms that come into a working set at a time."""
         return max(self.settings.growth, self.settings.factor * working.size)
 
@@ -251,15 +252,15 @@ class Boolean:
         stays = block.stays_sparse(DENSE_ROWS_ABOVE)
         return float(((block.nnz / p * count) ** 2 / n if stays else n * count * least) + least**3 / 3.0)
 
-    def _missing(self, earned: EarnedBound, y: Array, free: Integers, working: Integers) -> Integers:
+    def _atoms_to_enter(self, earned: EarnedBound, y: Array, free: Integers, working: Integers) -> Integers:
         """Atoms outside that the multipliers want in: at most a few times as many as are in, or all there are."""
         outside = np.setdiff1d(free, working, assume_unique=True)
         if outside.size == 0:
             return outside
         # α = 0 was the best multiple: it has no prices.
         if earned.factor**2 == 0.0:
-            return outside[: self._most(working)]
-        worth, price = (all_of[outside] for all_of in self._deal(earned, y))
+            return outside[: self._working_set_growth(working)]
+        worth, price = (all_of[outside] for all_of in self._worth_and_price(earned, y))
         if not np.any(worth > price):
             return outside[:0]
         crowd = np.count_nonzero(worth > price) > self.settings.crowd * free.size
@@ -267,34 +268,34 @@ class Boolean:
             return outside
         near = worth > self.settings.near * price
         order = np.argsort(price[near] - worth[near], kind="stable")
-        taken: Integers = outside[near][order[: self._most(working)]]
+        taken: Integers = outside[near][order[: self._working_set_growth(working)]]
         return taken
 
-    def _deal(self, earned: EarnedBound, y: Array) -> tuple[Array, Array]:
+    def _worth_and_price(self, earned: EarnedBound, y: Array) -> tuple[Array, Array]:
         """What every atom is worth to the dual vector, and what it costs with the multipliers y of the rows."""
         worth = 0.5 / max(earned.factor**2, 1e-300) * earned.cut.slopes
         return worth, self.problem.penalty - self.matrix.T @ y
 
-    def _likely(
+    def _likely_atoms(
         self, earned: EarnedBound, y: Array, kept: tuple[InteriorIterate, ColumnsInPlay], free: Integers
     ) -> Integers:
         """Atoms that are in use, or worth a large share of their price."""
         sigma = np.zeros(self.low.size)
         sigma[kept[1].movable] = kept[0].x[: kept[1].movable.size]
-        worth, price = self._deal(earned, y)
+        worth, price = self._worth_and_price(earned, y)
         used = sigma[free] > self.settings.used * sigma.max(initial=0.0)
         likely = used | (worth[free] > self.settings.near * price[free])
         order = np.argsort((price - worth)[free][likely], kind="stable")
         found: Integers = np.sort(free[likely][order[: self.settings.likely]])
         return found
 
-    def _columns(self, inside: Integers, working: Integers) -> ColumnsInPlay:
+    def _columns_in_play(self, inside: Integers, working: Integers) -> ColumnsInPlay:
         atoms = np.concatenate([inside, working])
         columns = self.problem.atoms.columns(atoms)
         atom = columns.atom - inside.size
         return ColumnsInPlay(columns.ids, atoms[columns.atom], np.maximum(atom, -1), columns.scale, working, inside)
 
-    def _part(self, columns: ColumnsInPlay) -> Any:
+    def _columns_of_kinds(self, columns: ColumnsInPlay) -> Any:
         """The columns in play of samples that are all different."""
         part = self.problem.data.block(columns.ids).values
         if self.first.size == self.problem.data.n_samples:
@@ -310,8 +311,8 @@ class Boolean:
         implicit = implicit and not len(self.sides)
         return bool(implicit and part.nnz < DENSE_ROWS_ABOVE * n * k)
 
-    def _design(self, columns: ColumnsInPlay, sides: RowSidesTerms) -> Dense | Sparse:
-        part = self._part(columns)
+    def _scaled_design(self, columns: ColumnsInPlay, sides: RowSidesTerms) -> Dense | Sparse:
+        part = self._columns_of_kinds(columns)
         root = np.sqrt(self.size)
         if self._is_implicit(part, columns):
             Z = sparse.csc_array(part * (columns.scale * root)[None, :])
@@ -320,13 +321,13 @@ class Boolean:
         part = part.toarray() if sparse.issparse(part) else part
         factors = columns.scale * root, self.y[:, None]
         stop = bool if self._patient else self.must_stop
-        Z = columnwise(part, self.off[columns.ids], *factors, must_stop=stop)
+        Z = centre_and_scale_columns(part, self.off[columns.ids], *factors, must_stop=stop)
         # What is taken off a column is the intercept's, which no row has.
         if len(sides):
             Z = np.asfortranarray(np.vstack([Z, sides.matrix[:, columns.ids].toarray() * factors[0]]))
         return Dense(Z, self.must_stop)
 
-    def _polytope(self, columns: ColumnsInPlay) -> tuple[RowPolytope, Integers, Array]:
+    def _atom_polytope(self, columns: ColumnsInPlay) -> tuple[RowPolytope, Integers, Array]:
         """The rows over the movable atoms and the extra variables, the row that each came from, and its sign."""
         problem = self.problem
         count = self.problem.atoms.count
@@ -360,7 +361,7 @@ class Boolean:
         low, high = np.concatenate([box[0], ends[0]]), np.concatenate([box[1], ends[1]])
         return RowPolytope(A / size[:, None], u / size, equal[row], low, high), row, sign / size
 
-    def _restrict(
+    def _solve_restricted(
         self, columns: ColumnsInPlay, goal: float, start: Array, whole: bool
     ) -> tuple[float, InteriorIterate]:
         """Solve on the columns in play, to a relative gap or until it is enough; its objective, and where it ended.
@@ -370,9 +371,9 @@ class Boolean:
         problem = self.problem
         size = self.size
         sides, regulariser = self._take_sides(columns)
-        Z = self._design(columns, sides)
+        Z = self._scaled_design(columns, sides)
         last = self._last
-        polytope, self._row, self._sign = self._polytope(columns)
+        polytope, self._row, self._sign = self._atom_polytope(columns)
         penalty = np.concatenate(
             [problem.penalty[columns.movable] / size, np.zeros(polytope.low.size - columns.movable.size)]
         )
@@ -387,9 +388,9 @@ class Boolean:
             problem, Z, signs, self.c, columns, penalty, polytope, regulariser=regulariser, goal=goal,
             enough=enough, sides=sides,
         )  # fmt: skip
-        loss = self._terms(sides) if last is None else last[0].loss
+        loss = self._loss_terms(sides) if last is None else last[0].loss
         settings = self.settings.interior
-        gradients = self._gradients and isinstance(Z, Sparse) and worthwhile(Z.shape, len(polytope.u), settings)
+        gradients = self._gradients and isinstance(Z, Sparse) and is_worthwhile(Z.shape, len(polytope.u), settings)
         kind = IterativeInteriorPoint if gradients else InteriorPoint
         method = kind(
             Z, signs, loss, problem.bias, columns.atom, penalty, polytope, regulariser=regulariser, settings=settings
@@ -415,16 +416,16 @@ class Boolean:
             return self.sides.with_box(columns.ids, low, high), RIDGE
         return self.sides, regulariser.scaled(self.size)
 
-    def _terms(self, sides: RowSidesTerms) -> Terms:
+    def _loss_terms(self, sides: RowSidesTerms) -> Terms:
         """The terms of the loss, and of the rows over the weights."""
         own = self.loss.terms_at(self.c)
         return WithSides(own, sides) if len(sides) else own
 
-    def _multipliers(self, point: InteriorIterate) -> Array:
+    def _row_multipliers(self, point: InteriorIterate) -> Array:
         """Multipliers (r,) of `Selection.all_rows`."""
         return np.bincount(self._row, self._sign * point.multipliers, minlength=self.row_lb.size).astype(float)
 
-    def _earn(self, alpha: Array, y: Array) -> EarnedBound:
+    def _earned_bound(self, alpha: Array, y: Array) -> EarnedBound:
         """The bound of a dual vector of the kinds (in units of the largest weight), with multipliers y of the rows."""
         problem = self.problem
         count = self.c.size
@@ -439,7 +440,7 @@ class Boolean:
         if scales and not problem.weight_rows:
             exact = decode_dual(self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias))
             scores = scores_of(problem, exact * problem.data.y)
-            multiple = self.loss.best_multiple(exact, problem.c_i, self._largest(scores))
+            multiple = self.loss.best_multiple(exact, problem.c_i, self._best_score_sum(scores))
             if multiple is not None:
                 factor = multiple
                 spread = multiple * exact
@@ -447,17 +448,17 @@ class Boolean:
         cut = cut_of_dual(problem, dual)
         cost = -gains(cut.slopes, problem.penalty)
         user = y[int(problem.M is not None) :]
-        found = (self._priced(cut, prices) for prices in self.pricing.choices(user, cost, self.low, self.high))
+        found = (self._bound_at_prices(cut, prices) for prices in self.pricing.choices(user, cost, self.low, self.high))
         most, prices = max(found, key=lambda one: one[0])
         return EarnedBound(most, cut, y, factor, prices)
 
-    def _priced(self, cut: Cut, prices: RowPrices) -> tuple[float, RowPrices]:
+    def _bound_at_prices(self, cut: Cut, prices: RowPrices) -> tuple[float, RowPrices]:
         """The bound with some prices of the rows, rounded down, and the prices."""
         free = (self.low < 0.5) & (self.high > 0.5)
         gain = gains(cut.slopes, prices.penalties(self.problem.penalty))
         return lower(add_down(cut.constant, prices.constant), gain, self.low > 0.5, free, self.problem.M), prices
 
-    def _largest(self, scores: Array) -> float:
+    def _best_score_sum(self, scores: Array) -> float:
         """Sum of the scores of the atoms that the inner minimum takes, penalties aside."""
         held = scores[self.low > 0.5]
         free = scores[(self.low < 0.5) & (self.high > 0.5)]

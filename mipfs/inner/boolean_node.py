@@ -23,7 +23,7 @@ from scipy import sparse
 
 from mipfs.atoms.features import omega_radius, sum_error
 from mipfs.branching import largest_weight
-from mipfs.inner.designs import columnwise, parts_of
+from mipfs.inner.designs import centre_and_scale_columns, parts_of
 from mipfs.kernels import boolean_newton, node, propagation, structures, subtree, units
 from mipfs.kernels.columns import Numbers, TwoWays
 from mipfs.kernels.face_descent import FaceModel
@@ -47,7 +47,7 @@ from mipfs.pointers import Step
 from mipfs.problem import Problem
 from mipfs.proof.cuts import decode_dual, dual_value_below
 from mipfs.settings import NodeSettings
-from mipfs.svm.dyadic import finest
+from mipfs.svm.dyadic import finest_bits
 from mipfs.svm.solver import DENSE_ROWS_ABOVE, ColumnShift
 
 States = npt.NDArray[np.int8]
@@ -104,7 +104,7 @@ class WarmStart:
         return warm
 
     @property
-    def held(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    def nonzeros(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
         """Positions and values of the weights that are not zero."""
         return self._ids, self._values
 
@@ -164,7 +164,7 @@ def carries(problem: Problem) -> bool:
     return bool(plain and problem.has_kernels and absorbed)
 
 
-def coarser(
+def coarser_grid(
     bits: int, size: float, norms: Array, scores: int, n: int, loss: float, settings: NodeSettings
 ) -> tuple[int, float]:
     """Bits of dual vectors of which rounding takes about `loss` off a bound at most, and what `settings.coarse` do.
@@ -204,7 +204,7 @@ def _sign_columns(part: Any, y: Array, root: float) -> TwoWays:
     return TwoWays.sparse(sparse.csc_array((signed, part.indices, part.indptr), shape=part.shape))
 
 
-def _squares(X: Array) -> Array:
+def _column_squares(X: Array) -> Array:
     """Sum of the squares of every dense column, without a copy of all of them."""
     parts = [np.square(X[:, part]).sum(axis=0) for part in parts_of(X)]
     return np.concatenate([*parts, np.empty(0)])
@@ -247,7 +247,7 @@ class BooleanRelaxation:
         self.penalty = np.array(problem.penalty[alive])
         self.top = self.loss.top(problem.c_i)
         self.size = float(problem.c_i.max())
-        self.bits = finest(data.n_samples)
+        self.bits = finest_bits(data.n_samples)
         self.coarse = np.inf
         self._c = problem.c_i / self.size
         self._unmade = LossSamples(only_read(data.y), only_read(self._c), self.loss.kernels.unmade, problem.bias)
@@ -265,12 +265,15 @@ class BooleanRelaxation:
             off = ColumnShift(data, problem.bias)[alive]
             signs = data.y * root
             self._in_play = LazyValue(
-                lambda: (TwoWays.dense(columnwise(whole, off, signs[:, None]), MOST_NUMBERS), Numbers.dense(whole.T))
+                lambda: (
+                    TwoWays.dense(centre_and_scale_columns(whole, off, signs[:, None]), MOST_NUMBERS),
+                    Numbers.dense(whole.T),
+                )
             )
-            self.norms = np.sqrt(_squares(whole))
+            self.norms = np.sqrt(_column_squares(whole))
 
     @property
-    def _Z(self) -> TwoWays:
+    def _signed_columns(self) -> TwoWays:
         """y∘(X − z) of the alive columns, scaled: made when the first node below the root is explored."""
         return self._in_play()[0]
 
@@ -292,7 +295,7 @@ class BooleanRelaxation:
         """
         scores = self.alive.size if self.M is None else self.M
         n = self.problem.data.n_samples
-        self.bits, self.coarse = coarser(self.bits, self.size, self.norms, scores, n, loss, self.settings)
+        self.bits, self.coarse = coarser_grid(self.bits, self.size, self.norms, scores, n, loss, self.settings)
 
     @property
     def budget(self) -> int:
@@ -336,15 +339,15 @@ class BooleanRelaxation:
             The nodes are those of other atoms.
         """
         count = limits.size
-        handed = self._handed(count, sides, self._room(count, sides), memory)
+        handed = self._exploration_arguments(count, sides, self._allocate_pieces(count, sides), memory)
         alive, samples, grid, _, unset, pieces, work = handed
-        if not self._explore(nodes, duals, limits, prices, handed):
+        if not self._try_explore(nodes, duals, limits, prices, handed):
             for t in range(count):
                 own = slice(t, t + 1)
                 piece, scratch = ExploredPiece(*(array[own] for array in pieces)), work._replace(first=work.first[own])
                 alone = alive, samples, grid, sides, unset, piece, scratch
                 node, dual = nodes._replace(heads=nodes.heads[own]), duals.part(np.array([t]))
-                if count == 1 or not self._explore(node, dual, limits[own], prices[own], alone):
+                if count == 1 or not self._try_explore(node, dual, limits[own], prices[own], alone):
                     self._give_up(node, dual, prices[own], alone)
         return units.gather_pieces(pieces)
 
@@ -352,10 +355,10 @@ class BooleanRelaxation:
         """Leave a node as it is, for another."""
         self._lay_out(node, dual, prices, handed)
         piece = ExploredPiece(*(array[0] for array in handed[5]))
-        subtree.plant(piece)
+        subtree.plant_piece(piece)
         piece.nodes["why"][0] = subtree.STUCK
 
-    def _explore(
+    def _try_explore(
         self, nodes: OpenNodes, duals: FirstDuals, limits: npt.NDArray[Any], prices: Array, handed: Handed
     ) -> bool:
         """Explore from some nodes; whether it could be done: numbers may be too far apart for Newton's steps."""
@@ -376,7 +379,7 @@ class BooleanRelaxation:
         units.laid_out(nodes, duals, grid.c, pieces, work.first)
         pieces.prices[:, 0] = prices
 
-    def _handed(
+    def _exploration_arguments(
         self, count: int, sides: RowSides, pieces: ExploredPiece, memory: Array = structures.NO_MEMORY
     ) -> Handed:
         """What `explore` takes, steps aside, for `count` explorations: limits and the first dual vectors are unset."""
@@ -400,7 +403,7 @@ class BooleanRelaxation:
             work._replace(memory=only_read(memory)),
         )
 
-    def _steps(self, handed: Handed) -> NodeSteps:
+    def _uncompiled_steps(self, handed: Handed) -> NodeSteps:
         """The steps that `explore` calls by their address, not compiled yet."""
         alive, samples, _, sides, _, _, work = handed
         model = FaceModel(np.empty((1, 1)), work.w, work.w, 0.0, work.w, 0, 0, samples.bias, 0.0, work.steering)
@@ -418,14 +421,14 @@ class BooleanRelaxation:
         alive, samples, _, sides, *_ = handed
         key = (self.rule, has_rows, typeof((alive.Z, samples, sides)))  # type: ignore[no-untyped-call]
         if key not in MADE:
-            relax, minimise, price, branch = self._steps(handed)
+            relax, minimise, price, branch = self._uncompiled_steps(handed)
             MADE[key] = NodeSteps(relax.made(), minimise.made(), price.made() if has_rows else price, branch.made())
         return MADE[key]
 
     def kernels(self, has_rows: bool) -> tuple[list[Step], list[Step]]:
         """What explorations call, in two lists that take about as long to compile; nothing is compiled here."""
-        handed = self._handed(0, NO_ROWS, self._room(0, NO_ROWS))
-        steps = self._steps(handed)
+        handed = self._exploration_arguments(0, NO_ROWS, self._allocate_pieces(0, NO_ROWS))
+        steps = self._uncompiled_steps(handed)
         explore = Step.of(subtree.explore, steps, *handed)
         of_units = units.steps(handed[5], self.problem.c_i, handed[6].first)
         prices = [steps.price] * has_rows
@@ -438,7 +441,7 @@ class BooleanRelaxation:
             *of_units,
         ]
 
-    def _room(self, count: int, sides: RowSides) -> ExploredPiece:
+    def _allocate_pieces(self, count: int, sides: RowSides) -> ExploredPiece:
         """Room for some explorations."""
         n = self.problem.data.n_samples
         k = self.alive.size

@@ -25,7 +25,7 @@ from mipfs.pointers import Step
 from mipfs.problem import Problem
 from mipfs.selection.selection import Rows as UserRows
 from mipfs.settings import CompletionSettings
-from mipfs.svm.dyadic import finest
+from mipfs.svm.dyadic import finest_bits
 from mipfs.svm.solver import DENSE_ROWS_ABOVE, ColumnShift
 
 MOST_LEAST = 64
@@ -73,7 +73,12 @@ class NodeEnumerator:
         self.size = float(c.max())
         self._samples = LossSamples(only_read(data.y), only_read(c / self.size), loss.kernels.unmade, problem.bias)
         self._grid = DualGrid(
-            only_read(c), only_read(loss.top(c)), self.size, bool(np.any(c != c[0])), finest(data.n_samples), np.inf
+            only_read(c),
+            only_read(loss.top(c)),
+            self.size,
+            bool(np.any(c != c[0])),
+            finest_bits(data.n_samples),
+            np.inf,
         )
         self._steering = steering_of(settings)
         everything = alive.size == problem.atoms.count
@@ -100,15 +105,15 @@ class NodeEnumerator:
         self._columns = CompletionColumns(raw, only_read(center), only_read(norms), only_read(penalty), only_read(off))
 
     @cached_property
-    def _made(self) -> tuple[Solvers, LossSamples]:
+    def _compiled_solvers(self) -> tuple[Solvers, LossSamples]:
         """The SVM's steps, and the loss, in machine code."""
-        hinge, smooth = self._steps
+        hinge, smooth = self._uncompiled_solvers
         is_smoothed = self._samples.loss.is_smoothed
         made = Solvers(hinge.made(), smooth) if is_smoothed else Solvers(hinge, smooth.made())
         return made, self._samples._replace(loss=self._loss.kernels.made)
 
     @property
-    def _steps(self) -> tuple[Step, Step]:
+    def _uncompiled_solvers(self) -> tuple[Step, Step]:
         """The SVM's steps, not compiled yet."""
         n = self._samples.y.size
         A, u, alpha = np.empty((n, 1)), np.empty(1), np.empty(n)
@@ -120,23 +125,30 @@ class NodeEnumerator:
 
     def kernels(self) -> list[Step]:
         """What is called, not compiled yet."""
-        hinge, smooth = self._steps
+        hinge, smooth = self._uncompiled_solvers
         handed = CompletionProblem(Solvers(hinge, smooth), self._columns, self._samples, self._grid, self._steering)
         nodes, asked = (
             OpenNodes(only_read(OpenNodes.empty().heads), only_read(OpenNodes.empty().words)),
-            self._asked(None, 0.0),
+            self._enumeration_request(None, 0.0),
         )
         stop = np.zeros(1, dtype=np.int8)
         steps = Step.of(
-            enumeration.enumerate_nodes, handed, NO_ROWS, nodes, asked, *self._room(0, asked, 0), stop, returns=boolean
+            enumeration.enumerate_nodes,
+            handed,
+            NO_ROWS,
+            nodes,
+            asked,
+            *self._allocate_pieces(0, asked, 0),
+            stop,
+            returns=boolean,
         )
         return [steps, hinge if self._samples.loss.is_smoothed else smooth, *self._loss.kernels.steps]
 
-    def _asked(self, turn: ColumnOrder | None, target: float) -> EnumerationRequest:
+    def _enumeration_request(self, turn: ColumnOrder | None, target: float) -> EnumerationRequest:
         begin, end = (0, 0) if turn is None else turn[:2]
         return EnumerationRequest(self.M, begin, end, float(target), self.settings.leaves)
 
-    def _room(self, count: int, asked: EnumerationRequest, rows: int) -> tuple[UnitPieces, RuledOut]:
+    def _allocate_pieces(self, count: int, asked: EnumerationRequest, rows: int) -> tuple[UnitPieces, RuledOut]:
         """Room for what is left of `count` nodes, and for dual vectors."""
         n, k, one = self._samples.y.size, self.alive.size, self.settings
         each = 8 * n + n // 4 + 4
@@ -172,12 +184,12 @@ class NodeEnumerator:
         ValueError
             The nodes are those of other atoms.
         """
-        solvers, samples = self._made
+        solvers, samples = self._compiled_solvers
         handed = CompletionProblem(solvers, self._columns, samples, self._grid, self._steering)
         nodes = OpenNodes(only_read(unit.nodes.heads), only_read(unit.nodes.words))
         rows = sides.indptr.size - 1
-        asked = self._asked(unit.turn, unit.limits["cutoff"][0])
-        left, ruled = self._room(len(unit), asked, rows)
+        asked = self._enumeration_request(unit.turn, unit.limits["cutoff"][0])
+        left, ruled = self._allocate_pieces(len(unit), asked, rows)
         if not enumeration.enumerate_nodes(handed, sides, nodes, asked, left, ruled, stop):
             raise ValueError("the open nodes are those of other atoms")
         found = _gather_pieces(left, ruled, rows, self.alive.size)

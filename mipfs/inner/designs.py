@@ -33,7 +33,7 @@ def parts_of(X: Array) -> Iterator[slice]:
         yield slice(start, start + step)
 
 
-def columnwise(X: Array, off: Array, *factors: Array, must_stop: Callable[[], bool] = bool) -> Array:
+def centre_and_scale_columns(X: Array, off: Array, *factors: Array, must_stop: Callable[[], bool] = bool) -> Array:
     """X − off, times each factor of the columns (k,) or of the rows (n, 1) in turn, column by column in memory.
 
     `Interrupted` where `must_stop`, asked between some columns and the next, says so.
@@ -67,21 +67,21 @@ class Dense:
 
     def times(self, w: Array) -> Array:
         """Zw, shape (n,)."""
-        return _blockwise(self.Z, w, self._row_ends)
+        return _blockwise_product(self.Z, w, self._row_ends)
 
     def pull(self, alpha: Array) -> Array:
         """Z'α, shape (k,)."""
-        return _blockwise(self.Z.T, alpha, self._column_ends)
+        return _blockwise_product(self.Z.T, alpha, self._column_ends)
 
     def gram(self, weights: Array) -> Array:
         """Lower triangle of Z' diag(weights) Z, shape (k, k), weights >= 0."""
-        return self._sum(self.Z, np.sqrt(weights))
+        return self._weighted_gram(self.Z, np.sqrt(weights))
 
     def outer(self, weights: Array) -> Array:
         """Lower triangle of Z diag(weights) Z', shape (n, n), weights >= 0."""
-        return self._sum(self.Z.T, np.sqrt(weights))
+        return self._weighted_gram(self.Z.T, np.sqrt(weights))
 
-    def _sum(self, rows: Array, root: Array) -> Array:
+    def _weighted_gram(self, rows: Array, root: Array) -> Array:
         """Σ_r root_r² z_r z_r' over the rows, in blocks whose own sums take no more room than the data."""
         count, size = rows.shape
         if size == 0:
@@ -132,11 +132,11 @@ class Sparse:
 
     def gram(self, weights: Array) -> Array:
         """Lower triangle of Z' diag(weights) Z, shape (k, k)."""
-        return self._sum(self.by_rows, self._row_squares, weights, self.shape[1])
+        return self._weighted_gram(self.by_rows, self._row_squares, weights, self.shape[1])
 
     def outer(self, weights: Array) -> Array:
         """Lower triangle of Z diag(weights) Z', shape (n, n)."""
-        return self._sum(self.by_columns, self._column_squares, weights, self.shape[0])
+        return self._weighted_gram(self.by_columns, self._column_squares, weights, self.shape[0])
 
     @cached_property
     def _row_squares(self) -> Integers:
@@ -146,7 +146,7 @@ class Sparse:
     def _column_squares(self) -> Integers:
         return _ends_of_squares(self.by_columns, self.shape[::-1])
 
-    def _sum(self, major: Any, ends: Integers, weights: Array, size: int) -> Array:
+    def _weighted_gram(self, major: Any, ends: Integers, weights: Array, size: int) -> Array:
         """Σ_r weights_r z_r z_r', block by block."""
         totals = [np.zeros((size, size)) for _ in ends[1:]]
         step = max(16, NUMBERS_PER_BLOCK * weights.size // max(1, major.nnz * 8))
@@ -157,7 +157,7 @@ class Sparse:
         return _add_blocks(add, totals, ends, step, self.must_stop).T
 
 
-def _blockwise(rows: Array, v: Array, ends: Integers) -> Array:
+def _blockwise_product(rows: Array, v: Array, ends: Integers) -> Array:
     """rows·v, some rows of a dense array after the other."""
     if ends.size == 2:
         return np.asarray(rows @ v)

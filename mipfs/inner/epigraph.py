@@ -40,7 +40,7 @@ class Epigraph:
         self.scale = scale
         self.program = self.model.program
         self.eta, self.first = self.program.n_columns, self.program.n_rows
-        self.program.add_column(1.0, -highs.infinity(), highs.infinity())
+        self.program.add_column(1.0, -highs.highs_infinity(), highs.highs_infinity())
         self.program.set_costs(np.append(penalty, selection.rows.extra.cost * self.model.columns) / scale)
 
     def add(self, constant: float, slopes: Array) -> float:

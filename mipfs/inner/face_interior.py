@@ -46,7 +46,7 @@ class FaceInterior:
         assert solved.cut.dual is not None
         whole, q = solved.cut.dual
         alpha = np.ldexp(whole.astype(float), -q)
-        ids = self._columns(atoms)[solved.ids]
+        ids = self._columns_of_atoms(atoms)[solved.ids]
         return RestrictedSolution(
             solved.upper, alpha, solved.sigma[np.searchsorted(atoms, pool.atoms)], ids, solved.w, solved.b
         )
@@ -69,6 +69,6 @@ class FaceInterior:
     def take_up(self, kept: Mapping[str, npt.NDArray[Any]], pool: SelectionPool) -> None:
         """Nothing is gone on from."""
 
-    def _columns(self, atoms: Integers) -> Integers:
+    def _columns_of_atoms(self, atoms: Integers) -> Integers:
         """The columns (k,) of the data that the restricted problem has: those of the atoms, each once, ascending."""
         return np.unique(self.problem.atoms.columns(atoms).ids)

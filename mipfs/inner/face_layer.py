@@ -24,7 +24,7 @@ from mipfs.measures import Violated
 from mipfs.plumbing.arrays import Array, Arrays, Integers, check_positions, scatter
 from mipfs.problem import Problem
 from mipfs.settings import LayerSettings
-from mipfs.svm.bundle import ask
+from mipfs.svm.bundle import store_most_violated
 
 
 class FacePool(SelectionPool):
@@ -117,7 +117,7 @@ class FaceLayer(Bundle):
         saddle = self._saddle
         C = self.problem.C
         settings = self.settings
-        columns, S = self._extend(pool)
+        columns, S = self._extend_to_face(pool)
         lower = -math.inf
         alpha = np.empty(0)
         sharpness = 1.0
@@ -134,22 +134,22 @@ class FaceLayer(Bundle):
             if proven > lower:
                 lower = proven
                 alpha = C * beta
-            if self._drops:
-                self._keep(alpha)
+            if self._is_time_to_drop:
+                self._keep_dual(alpha)
                 alpha = np.empty(0)
-            self._forget(columns.ids.size + 1)
+            self._drop_idle_labellings(columns.ids.size + 1)
             # Step 2 of the algorithm.
-            is_new = self._ask(columns, S, math.sqrt(C) * S.spread(saddle.sigma) * omega, must_stop)
+            is_new = self._ask_for_labellings(columns, S, math.sqrt(C) * S.spread(saddle.sigma) * omega, must_stop)
             sharpness = 1.0 if is_new else 0.1 * sharpness
             if self.best.upper <= lower + tol or sharpness < settings.exact_saddle or must_stop():
                 break
-        self._keep(alpha)
+        self._keep_dual(alpha)
         sigma, x = self.best.point
         return RestrictedSolution(
             self.best.upper, self.measure.y * self.dual.v, sigma, columns.ids, columns.scale * x, 0.0
         )
 
-    def _extend(self, face: SelectionPool) -> tuple[PoolColumns, AtomPolytope]:
+    def _extend_to_face(self, face: SelectionPool) -> tuple[PoolColumns, AtomPolytope]:
         """The columns of the face and its σ, and zeros in the best point for what is new."""
         assert isinstance(face, FacePool)
         problem = self.problem
@@ -162,7 +162,9 @@ class FaceLayer(Bundle):
         columns = PoolColumns(problem, [(found.ids, found.scale)], np.zeros(1))
         return columns, AtomPolytope(cost, free, room - len(selection.forced_in), found.atom)
 
-    def _ask(self, columns: PoolColumns, S: AtomPolytope, x: Array, must_stop: Callable[[], bool]) -> bool:
+    def _ask_for_labellings(
+        self, columns: PoolColumns, S: AtomPolytope, x: Array, must_stop: Callable[[], bool]
+    ) -> bool:
         """Ask for the labellings that are most violated between the best point and x, and at x; whether one is new."""
         C, begin = self.problem.C, self.best.point[1]
 
@@ -172,9 +174,9 @@ class FaceLayer(Bundle):
             size, sigma = S.least(S.sums(np.square(here)) / C)
             return C * (size + max(0.0, violated.value)), (sigma, here), violated
 
-        return ask(self.best, at, self.labellings, is_closed=must_stop, both=True)
+        return store_most_violated(self.best, at, self.labellings, is_closed=must_stop, both=True)
 
-    def _keep(self, alpha: Array) -> None:
+    def _keep_dual(self, alpha: Array) -> None:
         """Keep a dual vector, which may lack the last labellings; an empty one is kept already."""
         if alpha.size:
             self.dual = self.labellings.combine(
@@ -182,11 +184,11 @@ class FaceLayer(Bundle):
             )
 
     @property
-    def _drops(self) -> bool:
+    def _is_time_to_drop(self) -> bool:
         """Whether labellings that were long inactive go now."""
         return self.masters % self.settings.drop_every == 0 and len(self.labellings) > self.settings.drop_above
 
-    def _forget(self, most: int) -> None:
+    def _drop_idle_labellings(self, most: int) -> None:
         """Take note of which labellings are active, `most` at most, and drop those that have long been inactive."""
         labellings = self.labellings
         saddle = self._saddle
@@ -196,5 +198,5 @@ class FaceLayer(Bundle):
         if len(labellings) > most:
             least = max(least, float(np.partition(saddle.beta[1:], -most)[-most]))
         labellings.mark(saddle.beta[1:] >= least)
-        if self._drops:
+        if self._is_time_to_drop:
             saddle.keep(labellings.drop(self.settings.drop_after, self.settings.drop_above // 2))

@@ -37,7 +37,7 @@ from mipfs.problem import Problem
 from mipfs.proof.cuts import dual_top
 from mipfs.proof.proof import Multipliers
 from mipfs.settings import NodeSettings
-from mipfs.svm.dyadic import finest
+from mipfs.svm.dyadic import finest_bits
 
 BELOW = 1
 """Nodes that are solved below one: its own."""
@@ -114,7 +114,7 @@ class Footpath:
         nodes, duals, limits, sides, prices, memory : as of `mipfs.inner.boolean_node.BooleanRelaxation.explore_all`
         """
         count = limits.size
-        handed = _, grid, _, own_limits, pieces, work = self._handed(count, sides, memory)
+        handed = _, grid, _, own_limits, pieces, work = self._settling_arguments(count, sides, memory)
         own_limits[:] = limits
         units.laid_out(nodes, duals, grid.c, pieces, work.first)
         pieces.prices[:, 0] = prices
@@ -122,10 +122,10 @@ class Footpath:
         pieces.nodes["why"][:, 0], pieces.nodes["age"][:, 0] = subtree.OPEN, 0
         for of in range(count):
             if not self.stop[0]:
-                self._settle(handed, of)
+                self._settle_node(handed, of)
         return units.gather_pieces(pieces)
 
-    def _settle(self, handed: Handed, of: int) -> None:
+    def _settle_node(self, handed: Handed, of: int) -> None:
         """Relax one node; what becomes of it."""
         alive, _, _, limits, pieces, work = handed
         total, node, limit = pieces.totals[of, 0], pieces.nodes[of, 0], limits[of]
@@ -169,13 +169,13 @@ class Footpath:
         work.wholes[1] = outcome.whole
         work.y[:] = outcome.prices.y
 
-    def _handed(self, count: int, sides: RowSides, memory: Array = NO_MEMORY) -> Handed:
+    def _settling_arguments(self, count: int, sides: RowSides, memory: Array = NO_MEMORY) -> Handed:
         """What `settle_relaxed` takes, for `count` nodes: limits and what they begin with are unset."""
         problem, k, n, m = self.problem, self.alive.size, self.problem.dual_size, BELOW + 1
         c, rows, most = dual_top(problem), sides.indptr.size - 1, -1 if problem.M is None else problem.M
         penalty = only_read(np.array(problem.penalty[self.alive], dtype=float))
         alive = AliveAtoms(only_read(np.zeros(1, dtype=np.int64)), penalty, most)
-        top, bits = only_read(get_loss(problem.loss).top(problem.c_i)), finest(problem.data.n_samples)
+        top, bits = only_read(get_loss(problem.loss).top(problem.c_i)), finest_bits(problem.data.n_samples)
         grid = DualGrid(only_read(c), top, float(problem.c_i.max()), bool(np.any(c != c[0])), bits, np.inf)
         work = ExplorationScratch.of(n, k, rows, BELOW, count, self.stop, self._steering)
         places = 3 * m - 2 + (6 * k + PLACES_PER_NODE if rows else 0)
@@ -184,7 +184,7 @@ class Footpath:
 
     def kernels(self, sides: RowSides) -> list[Step]:
         """What it calls, not compiled yet."""
-        handed = _, grid, _, _, pieces, work = self._handed(0, sides)
+        handed = _, grid, _, _, pieces, work = self._settling_arguments(0, sides)
         settle = Step.of(subtree.settle_relaxed, self._branch, *handed, 0)
         plant = Step.of(subtree.plant_all, pieces)
         return [settle, self._branch, plant, *units.steps(pieces, grid.c, work.first)]

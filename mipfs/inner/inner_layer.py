@@ -21,7 +21,7 @@ from mipfs.measures import Violated
 from mipfs.plumbing.arrays import Array, Arrays, Integers
 from mipfs.problem import Problem
 from mipfs.settings import LayerSettings
-from mipfs.svm.bundle import BestPoint, ask
+from mipfs.svm.bundle import BestPoint, store_most_violated
 from mipfs.svm.labellings import Labellings, LabellingsDual, combine_dual, combined_arrays
 
 NEGLIGIBLE_SHARE = 1e-9
@@ -113,7 +113,7 @@ class BundleMethod(Bundle):
         """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""
         labellings = self.labellings
         C = self.problem.C
-        columns = self._extend(pool)
+        columns = self._extend_to_pool(pool)
         lower = -math.inf
         alpha = np.zeros(len(labellings))
         if len(labellings) > self.settings.pool_drop_above:
@@ -136,7 +136,7 @@ class BundleMethod(Bundle):
                 alpha = given
             x = polish_dual(blocks, labellings.losses, mu, given, C)
             # Step 2 of the algorithm.
-            if not self._ask(columns, mu, x, lower + tol) or must_stop():
+            if not self._ask_for_labelling(columns, mu, x, lower + tol) or must_stop():
                 break
         if lower > -math.inf:
             self.dual = labellings.combine(np.append(alpha, np.zeros(len(labellings) - alpha.size)), C)
@@ -145,7 +145,7 @@ class BundleMethod(Bundle):
             self.best.upper, self.measure.y * self.dual.v, mu, columns.ids, columns.scale * x, 0.0
         )
 
-    def _extend(self, pool: SelectionPool) -> PoolColumns:
+    def _extend_to_pool(self, pool: SelectionPool) -> PoolColumns:
         """Take in the selections that are new: their columns, and zeros in the best point."""
         problem = self.problem
         for atoms, sigma in pool.members[len(self._entries) :]:
@@ -158,7 +158,7 @@ class BundleMethod(Bundle):
         self.widen(len(pool), made.ids.size)
         return made
 
-    def _ask(self, columns: PoolColumns, mu: Array, x: Array, goal: float) -> bool:
+    def _ask_for_labelling(self, columns: PoolColumns, mu: Array, x: Array, goal: float) -> bool:
         """Ask for the labelling that is most violated between the best point and (μ, x), or else at (μ, x).
 
         Returns
@@ -174,7 +174,7 @@ class BundleMethod(Bundle):
             size, here = columns.regulariser(here, there)
             return size + C * max(0.0, violated.value), (here, there), violated
 
-        return ask(self.best, at, self.labellings, is_closed=lambda: self.best.upper <= goal)
+        return store_most_violated(self.best, at, self.labellings, is_closed=lambda: self.best.upper <= goal)
 
 
 def polish_dual(blocks: list[Array], losses: Array, mu: Array, alpha: Array, C: float) -> Array:
@@ -182,13 +182,13 @@ def polish_dual(blocks: list[Array], losses: Array, mu: Array, alpha: Array, C: 
 
     An interior-point α is right in its value; what is linear in its error, such as w, is not.
     """
-    from mipfs.kernels.simplex_qp import PROXIMAL_WEIGHT, maximise
+    from mipfs.kernels.simplex_qp import PROXIMAL_WEIGHT, maximise_on_simplex
 
     B = np.vstack([np.sqrt(C * m) * A_t for m, A_t in zip(mu, blocks, strict=True)])
     B = np.column_stack([np.zeros(B.shape[0]), B])
     kept = np.where(alpha > NEGLIGIBLE_SHARE * C, alpha / C, 0.0)
     beta = np.append(max(0.0, 1.0 - kept.sum()), kept)
-    maximise(B.T @ B, np.append(0.0, losses), beta, PROXIMAL_WEIGHT)
+    maximise_on_simplex(B.T @ B, np.append(0.0, losses), beta, PROXIMAL_WEIGHT)
     return np.concatenate([m * C * (A_t @ beta[1:]) for m, A_t in zip(mu, blocks, strict=True)])
 
 

@@ -139,9 +139,9 @@ class InteriorPoint(ReducedSystem):
         self.proximal = np.where(owned, 1e-20, EXTRA_PROXIMAL_WEIGHT)
         self.steps = 0
         self.mu = 0.5
-        self._begin(k, m)
+        self._starting_point(k, m)
 
-    def _begin(self, k: int, m: int) -> None:
+    def _starting_point(self, k: int, m: int) -> None:
         """x inside its box and, where they allow it, its rows; w = 0; every product near one half."""
         A = self.polytope.A
         x = np.where(self.has_low & self.has_high, 0.5 * (self.below + self.above), self.below + self.above)
@@ -212,15 +212,15 @@ class InteriorPoint(ReducedSystem):
         """One predictor and corrector; False when the numbers allow no more."""
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             # Numbers that are none end the iteration.
-            return self._step()
+            return self._take_step()
 
-    def _step(self) -> bool:
-        left = self._linearise()
+    def _take_step(self) -> bool:
+        left = self._factor_system()
         if left is None:
             return False
         # Predictor: towards products of zero; how far it gets says how much the corrector centres.
-        first = self._direction(left, 0.0, None)
-        reach = self._longest(left, first)
+        first = self._newton_direction(left, 0.0, None)
+        reach = self._step_length(left, first)
         center = max(1e-3, (1.0 - reach) ** 3)
         bent = np.zeros(self.w.size)
         curved = np.zeros(self.x.size)
@@ -232,10 +232,10 @@ class InteriorPoint(ReducedSystem):
         second = SecondOrderTerms(
             reach * first.z * first.x, -reach * first.v * first.x, reach * first.tau * first.r, bent, curved
         )
-        last = self._direction(left, center * self.mu, second)
+        last = self._newton_direction(left, center * self.mu, second)
         if not all(np.isfinite(part).all() for part in vars(last).values()):
             return False
-        reach = self.reach = self._longest(left, last)
+        reach = self.reach = self._step_length(left, last)
         self.w = self.w + reach * last.w
         self.b = self.b + reach * last.b
         self.omega = self.omega + reach * last.omega
@@ -247,7 +247,7 @@ class InteriorPoint(ReducedSystem):
         self.steps += 1
         return reach > 1e-9 and self.steps < self.settings.steps
 
-    def _linearise(self) -> Residuals | None:
+    def _factor_system(self) -> Residuals | None:
         """Factor the system at the point; what its equations lack there, or None where it cannot be factored."""
         loss = self.loss
         polytope = self.polytope
@@ -282,13 +282,13 @@ class InteriorPoint(ReducedSystem):
         self.D = D
         self.S = S
         self.rows = CholeskyFactor.of(S.copy()) if len(S) else None
-        if (len(S) and self.rows is None) or not self._factor(D, S, self.kappa):
+        if (len(S) and self.rows is None) or not self._factor_reduced(D, S, self.kappa):
             return None
         rs = self.penalty - worth - self.z + self.v + A.T @ self.tau
         rr = polytope.u - A @ self.x - self.r
         return Residuals(gap_low, gap_high, self.Z.pull(loss.alpha), sigma * t - self.w, rs, rr)
 
-    def _direction(self, left: Residuals, target: float, second: SecondOrderTerms | None) -> Direction:
+    def _newton_direction(self, left: Residuals, target: float, second: SecondOrderTerms | None) -> Direction:
         """Where the products go to `target`; `second`: what the step of the predictor bends."""
         low = self.has_low
         high = self.has_high
@@ -313,7 +313,7 @@ class InteriorPoint(ReducedSystem):
         g = np.where(equal, left.rr, left.rr - ct / np.where(equal, 1.0, self.tau))
         gamma = self.loss.target(target, second is not None)
         pulled = left.pulled + (rp - self.kappa * self.omega) / self.kappa
-        dw, db, d_alpha, _ = self._directions(R, pulled, g, gamma)
+        dw, db, d_alpha, _ = self._reduced_directions(R, pulled, g, gamma)
         U = R - np.bincount(self.atom, self.h * dw[self.free], minlength=self.x.size)
         d_tau = self._rows_solve(A @ (U / q) - g)
         dx = (U - A.T @ d_tau) / q
@@ -325,7 +325,7 @@ class InteriorPoint(ReducedSystem):
         self.loss.direction(d_alpha)
         return Direction(dw, db, d_omega, dx, dz, dv, d_tau, dr)
 
-    def _longest(self, left: Residuals, d: Direction) -> float:
+    def _step_length(self, left: Residuals, d: Direction) -> float:
         """How far one may go along a direction: a share of the way to the boundary, at most 1."""
         low = self.has_low
         high = self.has_high

@@ -21,7 +21,7 @@ from mipfs.plumbing.arrays import Array
 from mipfs.settings import InteriorSettings
 
 
-def worthwhile(shape: tuple[int, int], rows: int, settings: InteriorSettings) -> bool:
+def is_worthwhile(shape: tuple[int, int], rows: int, settings: InteriorSettings) -> bool:
     """Whether many samples meet many sparse columns, one to a σ, and few rows of the polytope."""
     return min(shape) > settings.least and rows <= settings.rows
 
@@ -37,8 +37,8 @@ class IterativeInteriorPoint(InteriorPoint):
 
     Z: Sparse
 
-    def _begin(self, k: int, m: int) -> None:
-        super()._begin(k, m)
+    def _starting_point(self, k: int, m: int) -> None:
+        super()._starting_point(k, m)
         assert self.single
         self.dual_form = True
         self.squares = self.Z.by_columns.power(2)
@@ -88,7 +88,7 @@ class IterativeInteriorPoint(InteriorPoint):
             M[:size, :size] += self.G[core] @ inner.solve(self.G[core].T)
         return size + border == 0 or self._factor_of(M)
 
-    def _precondition(self, r: Array) -> tuple[Array, float]:
+    def _apply_preconditioner(self, r: Array) -> tuple[Array, float]:
         """P⁻¹ r, and the multiple of y that it takes off r."""
         u = self.D_hat * r
         size = self.core.size
@@ -105,7 +105,7 @@ class IterativeInteriorPoint(InteriorPoint):
             shift = shift + db * self.y
         return u - self.D_hat * shift, db
 
-    def _apply(self, v: Array) -> Array:
+    def _apply_system(self, v: Array) -> Array:
         """Kv (n,), of v (n,)."""
         return v / self.D + self.Z.times(self._apply_inverse(self.Z.pull(v)))
 
@@ -120,13 +120,13 @@ class IterativeInteriorPoint(InteriorPoint):
         r = gamma - Z.times(base)
         if self.bias:
             d_alpha = -rb / float(self.D_hat.sum()) * (self.D_hat * y)
-            r = r - self._apply(d_alpha)
+            r = r - self._apply_system(d_alpha)
         enough = max(settings.finest, min(settings.roughest, settings.residual * self.mu))
         first = 0.0
         last = 1.0
         p = np.zeros(y.size)
         for turn in range(settings.products):
-            z, shift = self._precondition(r)
+            z, shift = self._apply_preconditioner(r)
             r = r - shift * y
             db = db + shift
             size = float(r @ z)
@@ -135,7 +135,7 @@ class IterativeInteriorPoint(InteriorPoint):
                 break
             p = z + (size / last if turn else 0.0) * p
             last = size
-            q = self._apply(p)
+            q = self._apply_system(p)
             curvature = float(p @ q)
             if not curvature > 0.0:
                 break

@@ -36,8 +36,8 @@ def _of_columns(kernel: BooleanRelaxation, duals: DualStore) -> tuple[Array, Arr
     size, y, c = len(duals), kernel.problem.data.y, kernel.problem.c_i
     g, s, omega = np.empty(size), np.empty((size, kernel.alive.size)), np.empty((size, kernel.alive.size))
     X: Any = kernel._X
-    for begin in range(0, size, _step(y.size)):
-        own = slice(begin, min(size, begin + _step(y.size)))
+    for begin in range(0, size, _block_length(y.size)):
+        own = slice(begin, min(size, begin + _block_length(y.size)))
         alpha = np.array([decode_dual(duals.get(d)) for d in range(own.start, own.stop)])
         g[own] = [dual_value_below(kernel.loss, one, c) for one in alpha]
         v = alpha * y
@@ -51,14 +51,14 @@ def _of_columns(kernel: BooleanRelaxation, duals: DualStore) -> tuple[Array, Arr
     return g, s, omega
 
 
-def intercepts(relaxation: RowsRelaxation, w: npt.NDArray[np.float32]) -> Array:
+def initial_intercepts(relaxation: RowsRelaxation, w: npt.NDArray[np.float32]) -> Array:
     """Where the intercept of nodes begins (m,) that begin with weights (m, k): in the kernel's columns."""
     kernel, problem = relaxation.kernel, relaxation.problem
     found = np.zeros(w.shape[0])
     if not (problem.bias and isinstance(kernel, BooleanRelaxation)):
         return found
     off, X = ColumnShift(problem.data, True)[kernel.alive], kernel._X
-    step = _step(problem.data.n_samples)
+    step = _block_length(problem.data.n_samples)
     for begin in range(0, found.size, step):
         own = w[begin : begin + step].astype(float)
         values = np.asarray(X @ own.T, dtype=float).T - (own @ off)[:, None]
@@ -66,5 +66,5 @@ def intercepts(relaxation: RowsRelaxation, w: npt.NDArray[np.float32]) -> Array:
     return found
 
 
-def _step(n: int) -> int:
+def _block_length(n: int) -> int:
     return max(1, TOGETHER // n)

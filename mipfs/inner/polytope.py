@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.kernels.bound import gains, largest
-from mipfs.kernels.perspective import IN, classify
+from mipfs.kernels.perspective import IN, classify_weights
 from mipfs.plumbing.arrays import Array, Integers, Mask
 
 
@@ -53,7 +53,7 @@ class AtomPolytope:
         if norms.size:
             classes = np.empty(norms.size, dtype=np.int64)
             tau = np.empty(norms.size)
-            classify(norms, self.cost[f], 0, min(self.room, norms.size), classes, tau)
+            classify_weights(norms, self.cost[f], 0, min(self.room, norms.size), classes, tau)
             part = np.divide(norms, tau, out=np.zeros(norms.size), where=tau > 0.0)
             part[classes == IN] = 1.0
             sigma[f] = part * min(1.0, self.room / max(float(part.sum()), 1e-300))
@@ -61,7 +61,7 @@ class AtomPolytope:
         return 0.5 * float(shares.sum()) + float(self.cost @ sigma), sigma
 
     @cached_property
-    def _sums(self) -> Any:
+    def _column_to_atom_sums(self) -> Any:
         count = self.cost.size
         m = self.atom.size
         if count == m and np.array_equal(self.atom, np.arange(m)):
@@ -70,15 +70,15 @@ class AtomPolytope:
 
     def sums(self, rows: Array) -> Array:
         """Sums of (m, …) over the rows of every atom, shape (G, …)."""
-        return rows if self._sums is None else np.asarray(self._sums @ rows)
+        return rows if self._column_to_atom_sums is None else np.asarray(self._column_to_atom_sums @ rows)
 
     def spread(self, values: Array) -> Array:
         """The value of every atom (G,) for each of its rows, shape (m,)."""
-        return values if self._sums is None else values[self.atom]
+        return values if self._column_to_atom_sums is None else values[self.atom]
 
     def gram(self, B: Array, sigma: Array, omega: Array, weights: Array) -> Array:
         """Σ_g σ_g B_g'B_g + weights_g q_g q_g' with q_g = B_g'ω_g of B (m, K) and ω (m,), shape (K, K)."""
-        if self._sums is None:
+        if self._column_to_atom_sums is None:
             rows = np.sqrt(sigma + omega * omega * weights)[:, None] * B
         else:
             q = self.sums(omega[:, None] * B)

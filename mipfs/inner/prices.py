@@ -18,7 +18,7 @@ from scipy import sparse
 
 from mipfs.kernels.bound import U, rounded_down
 from mipfs.plumbing.arrays import Array
-from mipfs.proof.multipliers import broken_row, farkas
+from mipfs.proof.multipliers import broken_row, farkas_multipliers
 from mipfs.proof.proof import Multipliers
 from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.selection import Selection
@@ -98,7 +98,7 @@ class Pricing:
         if not y.any():
             return self.none
         parts = y * np.where(np.isfinite(limit), limit, 0.0)
-        of_extra = self._extra(y)
+        of_extra = self._extra_minimum(y)
         if of_extra is None:
             return None
         size = float(np.abs(parts).sum()) + of_extra[1]
@@ -149,22 +149,22 @@ class Pricing:
             ray = broken_row(self.selection, low, high)
             if ray is not None:
                 return None, ray
-            self._model.program.forget()
-            self._model.program.fix_columns(low, high)
-            self._model.program.set_costs(cost / scale)
-            solution = self._model.solve()
+            self._relaxed_model.program.start_cold()
+            self._relaxed_model.program.fix_columns(low, high)
+            self._relaxed_model.program.set_costs(cost / scale)
+            solution = self._relaxed_model.solve()
             if solution.status == "infeasible":
-                return None, farkas(self._model, self.selection, low, high)
+                return None, farkas_multipliers(self._relaxed_model, self.selection, low, high)
             if solution.status != "optimal":
                 return None, None
-            y = self._model.multipliers()[int(self.selection.M is not None) :]
+            y = self._relaxed_model.multipliers()[int(self.selection.M is not None) :]
         return self.mend(scale * y), None
 
     @cached_property
-    def _model(self) -> SelectionModel:
+    def _relaxed_model(self) -> SelectionModel:
         return selection_model(self.selection, relaxed=True, presolve=False)
 
-    def _extra(self, y: Array) -> tuple[float, float] | None:
+    def _extra_minimum(self, y: Array) -> tuple[float, float] | None:
         """Σ_e min of −(A'y)_e e rounded down, and its size; None where an end is infinite."""
         low, high = self.ends
         reduced = -(self.on_extra @ y)

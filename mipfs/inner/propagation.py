@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
+from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate_rows
 from mipfs.kernels.structures import RowSides
 from mipfs.plumbing.arrays import Array, Integers, replace_at, scatter
 from mipfs.selection.selection import Selection
@@ -84,7 +84,7 @@ class Propagation:
             return PropagatedFixings(after, np.empty(0, dtype=np.int64), [], None)
         atoms = np.empty(states.size, dtype=np.int64)
         causes = np.empty(states.size, dtype=np.int64)
-        found, broken = propagate(self.sides, self.M, after, atoms, causes)
+        found, broken = propagate_rows(self.sides, self.M, after, atoms, causes)
         rays = [self.cause(side) for side in causes[:found].tolist()]
         return PropagatedFixings(after, atoms[:found].copy(), rays, None if broken < 0 else self.cause(broken))
 
@@ -99,20 +99,20 @@ class Propagation:
         for j in order:
             if np.count_nonzero(states == INSIDE) >= self.M:
                 break
-            found = self._either(states, j, (INSIDE, OUTSIDE))
+            found = self._first_consistent(states, j, (INSIDE, OUTSIDE))
             if found is None:
                 return None
             states = found
         rest = self(np.where(states == FREE, OUTSIDE, states).astype(np.int8))
         for j in range(self.size) if rest.broken is not None else ():
-            found = self._either(states, j, (OUTSIDE, INSIDE))
+            found = self._first_consistent(states, j, (OUTSIDE, INSIDE))
             if found is None:
                 return None
             states = found
         states = states if rest.broken is not None else rest.states
         return None if np.count_nonzero(states == INSIDE) > self.M else states
 
-    def _either(self, states: States, j: int, values: tuple[int, int]) -> States | None:
+    def _first_consistent(self, states: States, j: int, values: tuple[int, int]) -> States | None:
         """The first of two values of an atom that breaks no row, with what follows; None when both do."""
         for value in values if states[j] == FREE else ():
             tried = replace_at(states, j, value)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError
-from mipfs.inner.alike import alike
+from mipfs.inner.alike import group_alike_samples
 from mipfs.inner.face_layer import FacePool
 from mipfs.inner.restricted import RestrictedSolution, SelectionPool, feasible
 from mipfs.losses import get_loss
@@ -56,7 +56,7 @@ class Proximal:
         self.settings = settings
         self._change = change
         self._loss = get_loss(problem.loss)
-        self._alike = alike(problem, np.empty(0, dtype=np.int64))
+        self._alike = group_alike_samples(problem, np.empty(0, dtype=np.int64))
         self._y, self._c = problem.data.y, problem.c_i
         self._off: ColumnShift | None = None
         self._columns: Integers = np.empty(0, dtype=np.int64)
@@ -76,7 +76,7 @@ class Proximal:
         from mipfs.kernels.structures import only_read
 
         problem = self.problem
-        self._extend(pool)
+        self._extend_to_pool(pool)
         n = self._y.size
         places = np.searchsorted(self._columns, self._ids)
         alpha = np.empty(n)
@@ -85,19 +85,19 @@ class Proximal:
         old = self._x.copy()
         kept = np.empty((2, n))
         loss = Smooth(self._held, self._y, only_read(self._c), self._loss.kernels.made, problem.bias, self._unit)
-        groups = WeightGroups(self._pointer, places, self._scale, self._room())
+        groups = WeightGroups(self._pointer, places, self._scale, self._cardinality_room())
         at = Iterates(self._x, old, kept, state, alpha)
         change = -1.0 if self._change is None else self._change
         for _ in range(self.settings.slices):
             state[1] = 0.0
             run_accelerated(loss, groups, at, 1e-15, change, self.settings.steps)
-            dual, exact = self._dual(alpha, places)
+            dual, exact = self._restricted_dual(alpha, places)
             closed = self._change is None and state[3] - dual <= tol
             if closed or state[1] == 1.0 or must_stop():
                 break
         self._step = float(state[0])
         weights = self._x[:-1]
-        mu = self._shares(np.sqrt(_sums(np.square(weights), self._pointer)))
+        mu = self._mixture_shares(np.sqrt(_segment_sums(np.square(weights), self._pointer)))
         w = self._scale * weights
         if not np.all(np.isfinite(self._x)):
             raise NumericalError("a restricted problem leaves floating point: C times the squares is too large")
@@ -119,7 +119,7 @@ class Proximal:
             raise ValueError("the point of the proximal gradient is not finite")
         if taken.ndim != 1 or not taken.size:
             return
-        ids, factors, sizes = self._fresh(pool)
+        ids, factors, sizes = self._columns_of_new_groups(pool)
         if np.any(np.diff(taken, prepend=0) < 0) or taken[-1] > sizes.size:
             raise ValueError("the point of the proximal gradient has more groups than its pool")
         self._pointer = np.concatenate([[0], np.cumsum(sizes[: taken[-1]])])
@@ -132,23 +132,23 @@ class Proximal:
             if self._alike is not None and not self._alike.take(held):
                 self._alike = None
         self._columns = np.unique(self._ids)
-        self._held, self._shift = self._gather(self._columns)
+        self._held, self._shift = self._gather_columns(self._columns)
         self._x, self._unit, self._step, self._taken = x, unit, step, taken.tolist()
 
-    def _room(self) -> float:
+    def _cardinality_room(self) -> float:
         """M of the face, or that the groups are mixed."""
         return MIXTURE
 
-    def _shares(self, norms: Array) -> Array:
+    def _mixture_shares(self, norms: Array) -> Array:
         """μ (t,) by the norms (t,) of the groups."""
         total = norms.sum()
         return norms / total if total > 0 else np.full(norms.size, 1.0 / norms.size)
 
-    def _level(self, squares: Array) -> float:
+    def _best_score_sum(self, squares: Array) -> float:
         """The largest σ's'σ by the scores (t,) of the groups."""
         return float(squares.max())
 
-    def _fresh(self, pool: SelectionPool) -> tuple[Integers, Array, Integers]:
+    def _columns_of_new_groups(self, pool: SelectionPool) -> tuple[Integers, Array, Integers]:
         """Of the groups that are new: columns (k,), factors (k,), sizes (t,)."""
         columns = []
         factors = []
@@ -161,9 +161,9 @@ class Proximal:
         none = np.empty(0, dtype=np.int64)
         return np.concatenate([none, *columns]), np.concatenate([none, *factors]), np.array(sizes, dtype=np.int64)
 
-    def _extend(self, pool: SelectionPool) -> None:
+    def _extend_to_pool(self, pool: SelectionPool) -> None:
         """Take in the groups that are new: their columns, and zero weights for them."""
-        ids, factors, sizes = self._fresh(pool)
+        ids, factors, sizes = self._columns_of_new_groups(pool)
         self._ids = np.concatenate([self._ids, ids])
         self._scale = np.concatenate([self._scale, factors])
         self._pointer = np.concatenate([self._pointer, self._pointer[-1] + np.cumsum(sizes)])
@@ -171,14 +171,14 @@ class Proximal:
         held = np.union1d(self._columns, ids)
         if self._held is None or held.size > self._columns.size:
             self._columns = held
-            self._held, self._shift = self._gather(held)
+            self._held, self._shift = self._gather_columns(held)
         b = self._unit * self._x[-1]
         self._unit = _largest_spread(self._held, self._c)
         self._x = np.concatenate([self._x[:-1], np.zeros(ids.size), [b / self._unit]])
         if self._step == 0.0:
             self._step = 0.05 * float(self.problem.c_i.sum())
 
-    def _dual(self, alpha: Array, places: Integers) -> tuple[float, Array]:
+    def _restricted_dual(self, alpha: Array, places: Integers) -> tuple[float, Array]:
         """Value of the restricted dual at a feasible vector made from −L', and that vector."""
         from mipfs.kernels.proximal import pull
 
@@ -188,7 +188,7 @@ class Proximal:
         near = project(alpha, self._loss.top(c), y, bias, c)
         pulled = np.empty(self._columns.size)
         pull(self._held, near, pulled)
-        level = self._level(_sums(np.square(self._scale * pulled[places]), self._pointer))
+        level = self._best_score_sum(_segment_sums(np.square(self._scale * pulled[places]), self._pointer))
         # With an upper end the box is in the way of a multiple.
         if not self._loss.has_top:
             factor = self._loss.best_multiple(near, c, level)
@@ -199,7 +199,7 @@ class Proximal:
         exact = np.ldexp(whole.astype(float), -q)
         return self._loss.dual_value(exact, c) - 0.5 * level, exact
 
-    def _gather(self, held: Integers) -> tuple[Any, Array]:
+    def _gather_columns(self, held: Integers) -> tuple[Any, Array]:
         """The columns `held` as the kernels take them, of one sample of every kind where many are alike."""
         problem = self.problem
         merged = self._alike
@@ -225,20 +225,20 @@ class FaceProximal(Proximal):
     problem : Problem, its S plain and nothing forced in
     """
 
-    def _room(self) -> float:
+    def _cardinality_room(self) -> float:
         return float(self.problem.atoms.count if self.problem.M is None else self.problem.M)
 
-    def _shares(self, norms: Array) -> Array:
-        from mipfs.kernels.proximal import filling
+    def _mixture_shares(self, norms: Array) -> Array:
+        from mipfs.kernels.proximal import filling_level
 
-        level = filling(norms, 0.0, self._room())
+        level = filling_level(norms, 0.0, self._cardinality_room())
         return np.minimum(norms * level, 1.0) if math.isfinite(level) else (norms > 0.0).astype(float)
 
-    def _level(self, squares: Array) -> float:
-        room = min(int(self._room()), squares.size)
+    def _best_score_sum(self, squares: Array) -> float:
+        room = min(int(self._cardinality_room()), squares.size)
         return float(np.partition(squares, squares.size - room)[squares.size - room :].sum())
 
-    def _fresh(self, pool: SelectionPool) -> tuple[Integers, Array, Integers]:
+    def _columns_of_new_groups(self, pool: SelectionPool) -> tuple[Integers, Array, Integers]:
         assert isinstance(pool, FacePool)
         atoms = pool.atoms[self._pointer.size - 1 :]
         found = self.problem.atoms.columns(atoms)
@@ -257,13 +257,13 @@ def _largest_spread(columns: Any, c: Array) -> float:
     """
     if isinstance(columns, tuple):
         data, rows, pointer = columns
-        squares = _sums(c[rows] * np.square(data), pointer)
+        squares = _segment_sums(c[rows] * np.square(data), pointer)
     else:
         squares = np.einsum("i,ij,ij->j", c, columns, columns)
     return math.sqrt(float(squares.max(initial=0.0)) / float(c.sum())) or 1.0
 
 
-def _sums(values: Array, pointer: Integers) -> Array:
+def _segment_sums(values: Array, pointer: Integers) -> Array:
     """Sums over the pieces pointer[t] : pointer[t + 1], which may be empty."""
     owner = np.repeat(np.arange(pointer.size - 1), np.diff(pointer))
     return np.bincount(owner, values, pointer.size - 1).astype(float)

@@ -136,7 +136,7 @@ class ReducedSystem:
         """S⁻¹ right, right (r,) or (r, k); without rows `right` itself."""
         return right if self.rows is None else self.rows.solve(right)
 
-    def _factor(self, D: Array, S: Array, kappa: Array) -> bool:
+    def _factor_reduced(self, D: Array, S: Array, kappa: Array) -> bool:
         """Build and factor the smaller system."""
         A = self.polytope.A
         h = self.h
@@ -238,7 +238,7 @@ class ReducedSystem:
             out = out - self.BG @ self.T.solve(self.G.T @ out)
         return out
 
-    def _directions(self, R: Array, f: Array, g: Array, gamma: Array) -> tuple[Array, float, Array, Array]:
+    def _reduced_directions(self, R: Array, f: Array, g: Array, gamma: Array) -> tuple[Array, float, Array, Array]:
         """dw, db, dα and dm of the reduced system."""
         A = self.polytope.A
         q = self.q
@@ -259,7 +259,7 @@ class ReducedSystem:
         dm = np.zeros(y.size)
         d_alpha = D * gamma
         for turn in range(1 + MOST_REFINEMENTS):
-            left = f - self._times(dw) + Z.pull(d_alpha)
+            left = f - self._apply_B(dw) + Z.pull(d_alpha)
             if self.bias:
                 left = np.append(left, rb + float(y @ d_alpha))
             size = self._factored.size(left)
@@ -301,7 +301,7 @@ class ReducedSystem:
             dm = Z.times(dw) + (y * db if self.bias else 0.0)
         return dw, db, d_alpha, dm
 
-    def _times(self, w: Array) -> Array:
+    def _apply_B(self, w: Array) -> Array:
         """Bw (k,), of w (k,)."""
         out = self.E * w
         if not self.single:

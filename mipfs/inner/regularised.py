@@ -91,8 +91,8 @@ class RegularisedSolver:
             iterate(method, lambda point: seen(point) or point.steps >= PATIENCE)
         steps = method.steps
         if not seen.met and not seen.is_enough:
-            steps += self._descend(seen)
-        return self._recompute(seen, np.sqrt(self.size), data.center[ids] - away, steps)
+            steps += self._descend_further(seen)
+        return self._evaluate_rounded(seen, np.sqrt(self.size), data.center[ids] - away, steps)
 
     def _by_newton(
         self, ids: Integers, share: Array, tol: float, start: tuple[Array, float, Array, float] | None
@@ -145,7 +145,7 @@ class RegularisedSolver:
         primal = size * (0.5 * float(u[:k] @ u[:k]) + float(self.loss.value(A @ u, self.c)))
         return SVM(u[:k], 0.0, exact, primal, dual, float(state[0]), int(state[2]), q)
 
-    def _descend(self, seen: BestIterates) -> int:
+    def _descend_further(self, seen: BestIterates) -> int:
         """Go on by steps that descend, where the interior point's led nowhere; their number."""
         share = self.loss.middle(self.c)
         if self.problem.bias:
@@ -158,7 +158,7 @@ class RegularisedSolver:
                 break
         return steps
 
-    def _recompute(self, seen: BestIterates, root: float, shift: Array, steps: int) -> SVM:
+    def _evaluate_rounded(self, seen: BestIterates, root: float, shift: Array, steps: int) -> SVM:
         """Round the best dual vector to a feasible one and evaluate both sides."""
         problem = self.problem
         size = self.size

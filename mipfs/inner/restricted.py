@@ -23,7 +23,7 @@ from mipfs.errors import NumericalError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Arrays, Integers, check_positions
-from mipfs.plumbing.own_threads import apart
+from mipfs.plumbing.own_threads import in_own_thread
 from mipfs.problem import Problem
 from mipfs.proof.cuts import decode_dual, dual_value_of, feasible_dual, scores_above
 from mipfs.solvers import highs
@@ -227,17 +227,17 @@ class Cutting:
         self._slopes: list[Array] = []
         self._mu = np.empty(0)
 
-    @apart
+    @in_own_thread
     def solve(self, pool: SelectionPool, tol: float, must_stop: Callable[[], bool]) -> RestrictedSolution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""
         problem, t = self.problem, len(pool)
-        inner, solved = self._begun(pool)
+        inner, solved = self._first_mixture(pool)
         # The LP's unit: Σc may be millions of times the value.
         scale = solved.value or 1.0
         best: tuple[float, Array, Any] = (solved.value, inner, solved)
         middle = 0.5 * inner + 0.5 / t
-        lp = self._master(np.array([float(problem.penalty[ids] @ sigma) for ids, sigma in pool.members]) / scale)
-        multiples = [self._tell(lp, k, pool, middle, scale) for k in range(len(self._alphas))]
+        lp = self._make_master(np.array([float(problem.penalty[ids] @ sigma) for ids, sigma in pool.members]) / scale)
+        multiples = [self._add_cut(lp, k, pool, middle, scale) for k in range(len(self._alphas))]
         shares = np.empty(0)
         for _ in range(MAX_CUTS):
             if solved.value < best[0]:
@@ -245,7 +245,7 @@ class Cutting:
             self._alphas.append(solved.svm.alpha)
             self._constants.append(dual_value_of(problem, solved.svm.alpha))
             self._slopes.append(solved.cut.slopes)
-            multiples.append(self._tell(lp, len(multiples), pool, middle, scale))
+            multiples.append(self._add_cut(lp, len(multiples), pool, middle, scale))
             solution = highs.solve(lp, stop=must_stop)
             if solution.status == "stopped":
                 break
@@ -265,10 +265,10 @@ class Cutting:
         self._mu = best[1]
         columns = problem.atoms.columns(best[2].ids).ids
         return RestrictedSolution(
-            best[0], self._combine(shares, multiples, solved), best[1], columns, best[2].svm.w, best[2].svm.b
+            best[0], self._combined_dual(shares, multiples, solved), best[1], columns, best[2].svm.w, best[2].svm.b
         )
 
-    def _begun(self, pool: SelectionPool) -> tuple[Array, Any]:
+    def _first_mixture(self, pool: SelectionPool) -> tuple[Array, Any]:
         """Where the cutting planes begin, and the subproblem there: the last mixture, without a share of what is new.
 
         Where that makes a cut too steep to be of use, what is new has its share of a mixture of equals.
@@ -276,12 +276,12 @@ class Cutting:
         t, old = len(pool), self._mu.size
         inner = np.append(self._mu, np.full(t - old, 0.0 if old else 1.0 / t))
         solved = self._solve_one(pool, inner)
-        if 0 < old < t and float(self._row(solved.cut.slopes, pool).max()) > STEEP * abs(solved.value):
+        if 0 < old < t and float(self._cut_row(solved.cut.slopes, pool).max()) > STEEP * abs(solved.value):
             inner = np.append(self._mu * (old / t), np.full(t - old, 1.0 / t))
             solved = self._solve_one(pool, inner)
         return inner, solved
 
-    def _tell(self, lp: highs.HighsModel, k: int, pool: SelectionPool, at: Array, scale: float) -> float:
+    def _add_cut(self, lp: highs.HighsModel, k: int, pool: SelectionPool, at: Array, scale: float) -> float:
         """Tell the LP the k-th cut in its unit, and return the multiple t of the dual vector that the cut is of.
 
             η + Σ_t μ_t ½ s(tα)'σᵗ ≥ g(tα),     s(tα) = t² s(α)
@@ -289,7 +289,7 @@ class Cutting:
         It is the dual vector itself, but for a cut that is steeper than the LP bears: its multiple that is best at a
         mixture `at`, which shows more there.
         """
-        row, constant, multiple = self._row(self._slopes[k], pool), self._constants[k], 1.0
+        row, constant, multiple = self._cut_row(self._slopes[k], pool), self._constants[k], 1.0
         if float(row.max()) > STEEP * abs(scale):
             multiple = self._best_multiple(self._alphas[k], 2.0 * float(row @ at))
             row, constant = multiple**2 * row, dual_value_of(self.problem, multiple * self._alphas[k])
@@ -305,7 +305,7 @@ class Cutting:
             found = dual_value_of(self.problem, alpha) / squares
         return float(min(1.0, max(0.0, found)))
 
-    def _combine(self, shares: Array, multiples: Sequence[float], solved: Any) -> Array:
+    def _combined_dual(self, shares: Array, multiples: Sequence[float], solved: Any) -> Array:
         """The dual vector of the last LP's multipliers; that of the last subproblem where there was no LP."""
         if not shares.sum() > 0.5:
             return feasible(self.problem, solved.svm.alpha)
@@ -341,17 +341,17 @@ class Cutting:
         """The subproblem at a mixture of the pool's selections."""
         return self._subproblem.solve(pool.mixture(mu, self.problem.atoms.count), 1e-9)
 
-    def _master(self, costs: Array) -> highs.HighsModel:
+    def _make_master(self, costs: Array) -> highs.HighsModel:
         """min c'μ + η over the simplex, still without cuts."""
         lp = highs.HighsModel(presolve=False)
         t = costs.size
         lp.add_columns(np.zeros(t), np.ones(t))
-        lp.add_column(1.0, -highs.infinity(), highs.infinity())
+        lp.add_column(1.0, -highs.highs_infinity(), highs.highs_infinity())
         lp.set_costs(costs)
         lp.add_row(1.0, 1.0, np.arange(t), np.ones(t))
         return lp
 
     @staticmethod
-    def _row(slopes: Array, pool: SelectionPool) -> Array:
+    def _cut_row(slopes: Array, pool: SelectionPool) -> Array:
         """½ s'σᵗ of every selection of the pool, shape (t,)."""
         return np.array([0.5 * float(slopes[ids] @ sigma) for ids, sigma in pool.members])

@@ -52,7 +52,7 @@ class RowSolver:
         self._is_known = problem.regulariser.is_ridge or isinstance(problem.regulariser, Box)
 
     @cached_property
-    def _places(self) -> npt.NDArray[np.int64]:
+    def _end_positions(self) -> npt.NDArray[np.int64]:
         """The lower and the upper end of every row, (rows, 2), −1 where it has none."""
         found = np.full((len(self.problem.ends.rows), 2), -1)
         for k, (r, sign) in enumerate(self.problem.ends.of):
@@ -60,10 +60,10 @@ class RowSolver:
         return found
 
     @cached_property
-    def _ends(self) -> tuple[Array, Array]:
+    def _row_ends(self) -> tuple[Array, Array]:
         """How little and how much every row may be, (rows,), without the allowance: both 0 of an equation."""
         offsets = np.append(self.problem.ends.plain, math.inf)  # which −1 finds
-        least, most = -offsets[self._places[:, 0]], offsets[self._places[:, 1]]
+        least, most = -offsets[self._end_positions[:, 0]], offsets[self._end_positions[:, 1]]
         is_equal = most - least <= EQUAL_WIDTH
         return np.where(is_equal, 0.0, least), np.where(is_equal, 0.0, most)
 
@@ -94,26 +94,26 @@ class RowSolver:
         rows, shift = kernel_rows(problem.data, ids, root, self._off, problem.bias, problem.bias)
         A = sparse.csr_array(rows, shape=(n, k + problem.bias)).toarray() if isinstance(rows, tuple) else rows
         over = problem.ends.on(ids) * root
-        first = np.max(self._places, axis=1)
-        signs = np.where(self._places[:, 1] == first, -1.0, 1.0)[:, None]
+        first = np.max(self._end_positions, axis=1)
+        signs = np.where(self._end_positions[:, 1] == first, -1.0, 1.0)[:, None]
         D = signs * over[first]
         lengths = np.linalg.norm(D, axis=1)
         there = np.flatnonzero(lengths > 0.0)
         lengths, D = lengths[there], D[there] / lengths[there, None]
-        least, most = (end[there] / lengths for end in self._ends)
+        least, most = (end[there] / lengths for end in self._row_ends)
         low, high = (np.broadcast_to(end, k) * share / root for end in problem.regulariser.at(ids).ends)
         bend = float(np.square(A[:, :k] @ D.T).sum(axis=0).max(initial=0.0))
         of_rows = only_read(np.ascontiguousarray(D)), only_read(least), only_read(most)
         posed = BoxedProgram(
             only_read(A), only_read(self.c), only_read(low), only_read(high), kernels.made, *of_rows, bend
         )
-        u, alpha, own, state = np.zeros(A.shape[1]), np.zeros(n), np.zeros(there.size), self._state(start)
+        u, alpha, own, state = np.zeros(A.shape[1]), np.zeros(n), np.zeros(there.size), self._solver_state(start)
         u[:k] = np.clip(0.0, low, high)
         if start is not None:
             u[:k] = np.clip(start.w / root, low, high)
             u[k:] = start.b - float(shift @ start.w)
             alpha[:] = np.minimum(start.alpha[:n] / self.size, self.loss.top(self.c))
-            own[:] = self._multipliers(start.alpha[n:], there) * lengths / self.size
+            own[:] = self._row_multipliers(start.alpha[n:], there) * lengths / self.size
         for attempt in range(ATTEMPTS):
             until = enough / self.size if attempt == 0 else math.inf
             state[1] = 0.0
@@ -138,18 +138,18 @@ class RowSolver:
         return found if is_fractional else None
 
     @staticmethod
-    def _state(start: SVM | None) -> Array:
+    def _solver_state(start: SVM | None) -> Array:
         """ρ, whether it has converged, and the steps that were taken."""
         return np.array([FIRST_RHO if start is None else max(FIRST_RHO, WARM_RHO_SHARE * start.rho), 0.0, 0.0])
 
-    def _multipliers(self, nu: Array, there: Integers) -> Array:
+    def _row_multipliers(self, nu: Array, there: Integers) -> Array:
         """λ of some rows, of ν of all ends: of the lower one less of the upper one."""
         padded = np.append(nu, 0.0)  # which −1 finds
-        return np.asarray(padded[self._places[there, 0]] - padded[self._places[there, 1]])
+        return np.asarray(padded[self._end_positions[there, 0]] - padded[self._end_positions[there, 1]])
 
     def _of_ends(self, own: Array, there: Integers) -> Array:
         """ν ≥ 0 of all ends, of λ of some rows."""
         found = np.zeros(self.problem.ends.count + 1)  # the last one is that of −1
-        found[self._places[there, 0]] = np.maximum(own, 0.0)
-        found[self._places[there, 1]] = np.maximum(-own, 0.0)
+        found[self._end_positions[there, 0]] = np.maximum(own, 0.0)
+        found[self._end_positions[there, 1]] = np.maximum(-own, 0.0)
         return found[:-1]

@@ -71,7 +71,7 @@ def is_rescued(problem: Problem) -> bool:
     return problem.regulariser.is_monotone and prices_suffice(problem)
 
 
-def relaxes(problem: Problem, wanted: str | None = None) -> str:
+def choose_relaxation(problem: Problem, wanted: str | None = None) -> str:
     """What relaxes the nodes below the root: "kernels", "batch" or "interior", the first of these that can, or "array".
 
     The batch goes before the kernels where it leaves less (`mipfs.inner.batch.leaves_less`).
@@ -108,7 +108,7 @@ class RowsRelaxation:
     rule : a branching rule, a compiled function of `mipfs.branching`
     nodes, batch : NodeSettings and BatchSettings, optional, of the compiled nodes
     completions : CompletionSettings, optional, of nodes that are enumerated
-    relax : what relaxes the nodes, see `relaxes`; by default the first that carries the problem
+    relax : what relaxes the nodes, see `choose_relaxation`; by default the first that carries the problem
     device : where arrays lie, "cpu" or "cuda"
     """
 
@@ -138,16 +138,16 @@ class RowsRelaxation:
         self.penalty = np.array(problem.penalty[alive])
         self.pricing = Pricing(problem.selection)
         self.propagation = Propagation(problem.selection, alive)
-        self.nodes, self.batch, self.relax, self.device = nodes, batch, relaxes(problem, relax), device
-        self.kernel = self._below(alive, stop)
-        self.newton = self._behind(alive)
+        self.nodes, self.batch, self.relax, self.device = nodes, batch, choose_relaxation(problem, relax), device
+        self.kernel = self._subtree_relaxation(alive, stop)
+        self.newton = self._fallback_relaxation(alive)
         self.of_completions = completions
         self._known: list[KnownClassifier | None] = []
         self._base = problem
         self._stronger = dict[tuple[int, int], RowsRelaxation]()
         self._lock = ProcessLock()
 
-    def _below(self, alive: Integers, stop: States) -> BooleanRelaxation | Batch | None:
+    def _subtree_relaxation(self, alive: Integers, stop: States) -> BooleanRelaxation | Batch | None:
         """What explores the subtrees below nodes."""
         if self.relax == "interior":
             return None
@@ -158,7 +158,7 @@ class RowsRelaxation:
             return ArrayBatch(*given, self.batch.of_arrays()).on(self.device)
         return Batch(*given, self.batch)
 
-    def _behind(self, alive: Integers) -> LazyValue[BooleanRelaxation] | None:
+    def _fallback_relaxation(self, alive: Integers) -> LazyValue[BooleanRelaxation] | None:
         """Newton's steps, for nodes that ADMM does not bring home: made when there is one."""
         if self.relax not in ("batch", "array") or not is_rescued(self.problem):
             return None
@@ -221,7 +221,7 @@ class RowsRelaxation:
         """Whether the batch relaxes the root, too."""
         return isinstance(self.kernel, Batch) and self.kernel.is_long
 
-    def _interior(self) -> Boolean:
+    def _interior_solver(self) -> Boolean:
         solver = copy.copy(self.boolean)
         solver.must_stop = self.must_stop
         return solver
@@ -239,8 +239,8 @@ class RowsRelaxation:
         other.__dict__.pop("completions", None)
         other._stronger = {}
         if self.kernel is not None:
-            other.kernel = other._below(other.alive, self.kernel.stop)
-            other.newton = other._behind(other.alive)
+            other.kernel = other._subtree_relaxation(other.alive, self.kernel.stop)
+            other.newton = other._fallback_relaxation(other.alive)
         return other
 
     def begin_root(self, states: States) -> None:
@@ -250,8 +250,8 @@ class RowsRelaxation:
             self._find_known(after.states)
 
     def _find_known(self, states: States) -> None:
-        interior = self._interior()
-        self._known = [known_classifier(interior, self._ends(states)[1])]
+        interior = self._interior_solver()
+        self._known = [known_classifier(interior, self._box_of_states(states)[1])]
 
     def solve_root(self, states: States, tol: float) -> tuple[RowsOutcome, Cut]:
         """Solve a node to `tol` by the interior point; what it earned and its cut.
@@ -264,8 +264,8 @@ class RowsRelaxation:
                 return self._of_relaxed(states, relaxed)
         if not self._known:
             self._find_known(states)
-        solved = self._interior().solve(*self._ends(states), tol, known=self._known.pop())
-        return self._outcome(solved, states, np.inf), solved.cut
+        solved = self._interior_solver().solve(*self._box_of_states(states), tol, known=self._known.pop())
+        return self._outcome_of_solve(solved, states, np.inf), solved.cut
 
     def _of_relaxed(self, states: States, relaxed: RelaxedRoot) -> tuple[RowsOutcome, Cut]:
         """What the dual vector of a root earns that the iteration of the batch relaxed."""
@@ -322,7 +322,9 @@ class RowsRelaxation:
 
     @property
     def ways(self) -> list[str]:
-        """What relaxes nodes, by their names as of `relaxes`: each what the one before does not bring home."""
+        """What relaxes nodes, by their names as of `choose_relaxation`: each what the one before does not bring
+        home.
+        """
         first = [] if self.kernel is None else [self.relax]
         return [*first, *["kernels"] * (self.newton is not None), "interior"]
 
@@ -341,7 +343,7 @@ class RowsRelaxation:
         """
         cutoff, share = ask.cutoff, ask.share
         if len(self.problem.selection.rows):
-            low, high = self._ends(states)
+            low, high = self._box_of_states(states)
             whole, q = self.rounded(alpha)
             cost = -gains(self.cut(whole, q).slopes, self.problem.penalty)
             prices, ray = self.pricing.by_lp(cost, low, high)
@@ -356,8 +358,8 @@ class RowsRelaxation:
         def enough(lower: float, upper: float) -> bool:
             return lower >= cutoff or (upper < cutoff and upper - lower <= share * (cutoff - upper))
 
-        solved = self._interior().solve(*self._ends(states), ask.tol, enough)
-        return self._outcome(solved, states, cutoff)
+        solved = self._interior_solver().solve(*self._box_of_states(states), ask.tol, enough)
+        return self._outcome_of_solve(solved, states, cutoff)
 
     def bound(
         self, whole: Integers, q: int, prices: RowPrices, states: States, cutoff: float
@@ -383,22 +385,22 @@ class RowsRelaxation:
         """The dual vector on the grid on which box and y'α = 0 hold exactly."""
         return feasible_dual(self.problem, alpha)
 
-    def _ends(self, states: States) -> tuple[Array, Array]:
+    def _box_of_states(self, states: States) -> tuple[Array, Array]:
         low, high = np.zeros(self.problem.atoms.count), np.zeros(self.problem.atoms.count)
         low[self.alive], high[self.alive] = states == INSIDE, states != OUTSIDE
         return low, high
 
-    def _outcome(self, solved: SolvedRelaxation, states: States, cutoff: float) -> RowsOutcome:
+    def _outcome_of_solve(self, solved: SolvedRelaxation, states: States, cutoff: float) -> RowsOutcome:
         assert solved.cut.dual is not None
         whole, q = solved.cut.dual
         prices = self.pricing.of(solved.multipliers)
         assert prices is not None
         bound, goes_in, goes_out = self.bound(whole, q, prices, states, cutoff)
         b = self.kernel.intercept(solved) if isinstance(self.kernel, Batch) else solved.b
-        warm = WarmStart(self._weights(solved), b, 0.5)
+        warm = WarmStart(self._alive_weights(solved), b, 0.5)
         return RowsOutcome(bound, whole, q, warm, solved.sigma[self.alive], goes_in, goes_out, solved.steps, prices)
 
-    def _weights(self, solved: SolvedRelaxation) -> npt.NDArray[np.float32]:
+    def _alive_weights(self, solved: SolvedRelaxation) -> npt.NDArray[np.float32]:
         """Weights of the alive features, or norms of the alive atoms."""
         if not self.has_weights:
             return solved.sizes[self.alive].astype(np.float32)

@@ -24,7 +24,7 @@ from scipy.linalg import cho_solve
 from mipfs.inner.polytope import AtomPolytope
 from mipfs.plumbing.arrays import Array, Arrays, Mask
 from mipfs.settings import SaddleSettings
-from mipfs.svm.central import LEAST_RIDGE, cholesky
+from mipfs.svm.central import LEAST_RIDGE, regularised_cholesky
 
 PARTS = "beta", "slack", "sigma", "low", "high"
 """The vectors of an iterate, as a state names them."""
@@ -99,18 +99,18 @@ class Saddle:
         d = np.append(0.0, d)
         f = S.free
         gap = max(gap, LEAST_GAP)
-        self._grow(B, d, S)
+        self._grow_sets(B, d, S)
         count = d.size + 2 * int(np.count_nonzero(f)) + int(S.bounded)
         target = gap / count
         step = 1.0
         anew = False
         for _ in range(self.settings.steps):
-            omega, half, slack, dual = self._exact(B, d, S)
+            omega, half, slack, dual = self._exact_values(B, d, S)
             # s and z are free of constraints: they take their exact values where these are well positive
             self._s = np.where(slack > 0.1 * self._s, slack, self._s)
             self._z = np.where(f & (dual > 0.1 * self._z), dual, self._z)
             off = max(np.abs(self._s - slack).max(), np.abs(self._z - dual)[f].max(initial=0.0))
-            self.mu = self._products(S) / count
+            self.mu = self._sum_of_products(S) / count
             if (self.mu <= self.settings.close * target and off <= gap) or (step <= self.settings.stuck and anew):
                 break
             if step <= self.settings.stuck:
@@ -119,15 +119,15 @@ class Saddle:
                 anew = True
                 continue
             shrink = self.settings.shrink if step > self.settings.short else 1.0 - (1.0 - self.settings.shrink) * step
-            step = self._step(B, d, S, (omega, half, slack), max(target, shrink * self.mu))
+            step = self._newton_step(B, d, S, (omega, half, slack), max(target, shrink * self.mu))
 
-    def _products(self, S: AtomPolytope) -> float:
+    def _sum_of_products(self, S: AtomPolytope) -> float:
         f = S.free
         sigma = self.sigma
         total = float(self.beta @ self._s + sigma[f] @ self._z[f] + (1.0 - sigma[f]) @ self._y[f])
         return total + (self._eta * (S.room - float(sigma[f].sum())) if S.bounded else 0.0)
 
-    def _grow(self, B: Array, d: Array, S: AtomPolytope) -> None:
+    def _grow_sets(self, B: Array, d: Array, S: AtomPolytope) -> None:
         """Central values for atoms that are new, then for labellings that are new."""
         known = self.sigma.size
         K = self.beta.size
@@ -137,9 +137,9 @@ class Saddle:
         # Σσ ≤ M is new: all atoms begin anew.
         if S.bounded and self._eta == 0.0:
             known = 0
-        self._place(0.5 * S.sums(omega * omega) - S.cost, S, known, mu)
+        self._place_on_central_path(0.5 * S.sums(omega * omega) - S.cost, S, known, mu)
         if d.size > K:
-            pull = _pull(B, S, self.sigma, omega)
+            pull = _labelling_pulls(B, S, self.sigma, omega)
             # ξ ≤ 1 can always be had: where x needs more it shrinks, and β with it
             shares = np.linspace(1.0, 0.1, 10)
             tops = np.max(d[:, None] - pull[:, None] * shares, axis=0)
@@ -153,7 +153,7 @@ class Saddle:
             beta[K:] = np.minimum(mu / self._s[K:], 0.5 / d.size)
         self.beta = beta / beta.sum()
 
-    def _place(self, gains: Array, S: AtomPolytope, known: int, mu: float) -> None:
+    def _place_on_central_path(self, gains: Array, S: AtomPolytope, known: int, mu: float) -> None:
         """σ, z, y of all atoms but the first `known`, and with known = 0 also η, on the central path at their gains."""
         f = S.free
         if known == gains.size and known > 0:
@@ -175,12 +175,12 @@ class Saddle:
         self.beta = 0.9 * self.beta / self.beta.sum() + 0.1 / d.size
         omega = B @ self.beta[1:]
         size = 0.1 * max(float(d @ self.beta), 1e-12)
-        self._place(0.5 * S.sums(omega * omega) - S.cost, S, 0, size / d.size)
-        slack = _pull(B, S, self.sigma, omega) - d
+        self._place_on_central_path(0.5 * S.sums(omega * omega) - S.cost, S, 0, size / d.size)
+        slack = _labelling_pulls(B, S, self.sigma, omega) - d
         self._xi = size - float(slack.min())
         self._s = self._xi + slack
 
-    def _step(self, B: Array, d: Array, S: AtomPolytope, at: tuple[Array, Array, Array], mu: float) -> float:
+    def _newton_step(self, B: Array, d: Array, S: AtomPolytope, at: tuple[Array, Array, Array], mu: float) -> float:
         """One Newton step towards the products `mu`; its length in [0, 1]."""
         (omega, half, slack), f, beta, s, xi = at, S.free, self.beta, self._s, self._xi
         sigma = self.sigma
@@ -193,18 +193,18 @@ class Saddle:
         # H dβ − Q'Θ1 dη + 1 dξ = right,   h dη − 1'ΘQ dβ = level,   1'dβ = 1 − Σβ
         H = np.diag(s / beta)  # + Σ_g σ_g B_g'B_g + Q'ΘQ with rows q_g = B_g'ω_g and Θ = diag(weights)
         H[1:, 1:] += S.gram(B, sigma, omega, weights)
-        right = mu / beta - slack - _pull(B, S, weights * rho, omega)
+        right = mu / beta - slack - _labelling_pulls(B, S, weights * rho, omega)
         gather = np.zeros(beta.size)
         h = 1.0
         level = 0.0
         room = S.room - float(sigma[f].sum())
         if S.bounded:
-            gather = _pull(B, S, weights, omega)
+            gather = _labelling_pulls(B, S, weights, omega)
             h = room / eta + float(weights.sum())
             level = mu / eta - room + float((weights * rho).sum())
             H -= np.outer(gather, gather / h)
             right += gather * (level / h)
-        factor = cholesky(H, LEAST_RIDGE * float(np.max(np.diag(H))), self.settings.ridges)
+        factor = regularised_cholesky(H, LEAST_RIDGE * float(np.max(np.diag(H))), self.settings.ridges)
         if factor is None:
             return 0.0
         one = cho_solve(factor, np.ones(beta.size))
@@ -219,7 +219,7 @@ class Saddle:
         pairs = [(beta, beta_step), (s, s_step), (sigma, sigma_step), (rest, -sigma_step), (z, z_step), (y, y_step)]
         if S.bounded:
             pairs += [(np.array([eta, room]), np.array([eta_step, -float(sigma_step.sum())]))]
-        step = min(_longest(value, change, self.settings.boundary) for value, change in pairs)
+        step = min(_longest_step(value, change, self.settings.boundary) for value, change in pairs)
         if not step > self.settings.stuck:
             return 0.0
         worst = self.settings.excess * self.mu * (beta.size + 2 * f.size)
@@ -231,30 +231,30 @@ class Saddle:
             self._z = z + step * z_step
             self._y = y + step * y_step
             self._eta = eta + step * eta_step
-            if step <= self.settings.short or self._excess(B, d, S) <= worst:
+            if step <= self.settings.short or self._excess_products(B, d, S) <= worst:
                 return step
             step *= 0.5
 
-    def _exact(self, B: Array, d: Array, S: AtomPolytope) -> tuple[Array, Array, Array, Array]:
+    def _exact_values(self, B: Array, d: Array, S: AtomPolytope) -> tuple[Array, Array, Array, Array]:
         """ω, ½‖ω_g‖², and the exact values of s and z."""
         omega = B @ self.beta[1:]
         half = 0.5 * S.sums(omega * omega)
-        slack = self._xi - d + _pull(B, S, self.sigma, omega)
+        slack = self._xi - d + _labelling_pulls(B, S, self.sigma, omega)
         return omega, half, slack, self._eta + self._y + S.cost - half
 
-    def _excess(self, B: Array, d: Array, S: AtomPolytope) -> float:
+    def _excess_products(self, B: Array, d: Array, S: AtomPolytope) -> float:
         """What the curvature of the conditions has added to the products."""
-        _, _, slack, dual = self._exact(B, d, S)
+        _, _, slack, dual = self._exact_values(B, d, S)
         extra = np.where(S.free, self.sigma * np.maximum(0.0, dual - self._z), 0.0)
         return float(self.beta @ np.maximum(0.0, slack - self._s)) + float(extra.sum())
 
 
-def _pull(B: Array, S: AtomPolytope, weights: Array, omega: Array) -> Array:
+def _labelling_pulls(B: Array, S: AtomPolytope, weights: Array, omega: Array) -> Array:
     """Σ_g weights_g b_kg'ω_g of every labelling, with a zero for ȳ = y, shape (K + 1,)."""
     return np.append(0.0, B.T @ (S.spread(weights) * omega))
 
 
-def _longest(value: Array, change: Array, share: float) -> float:
+def _longest_step(value: Array, change: Array, share: float) -> float:
     """The step in (0, 1] that goes at most a share of the way to where a value would be zero."""
     falling = change < 0.0
     if not np.any(falling):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import AtomColumns, merge_columns, shares
+from mipfs.atoms import AtomColumns, column_shares, merge_columns
 from mipfs.inner import boolean
 from mipfs.inner.regularised import RegularisedSolver
 from mipfs.inner.row_svm import RowSolver
@@ -97,13 +97,13 @@ class Subproblem:
             start = (self._weights[columns.ids], self._last.b, self._last.alpha, self._last.rho)
         self._solver.enough = enough - fixed
         if self._relaxed is None:
-            svm = self._svm(columns.ids, part, tol, start)
+            svm = self._solve_svm(columns.ids, part, tol, start)
         else:
             svm = self._with_rows(self._relaxed, columns, sigma, (fixed, tol, enough))
         stalled = svm.gap > max(STALLED_GAP_MULTIPLE * tol, STALLED_GAP) and svm.dual + fixed < enough
         stalled = stalled and self._relaxed is None
         if stalled and not self.must_stop() and np.all(sigma[ids] == 1.0) and boolean.carries(self.problem):
-            svm = self._rescue(svm, sigma, tol)
+            svm = self._solve_by_interior_point(svm, sigma, tol)
         self.count += 1
         self._weights[:] = 0.0
         self._sizes[:] = 0.0
@@ -111,9 +111,9 @@ class Subproblem:
         self._ids = columns.ids
         self._sizes[ids] = np.sqrt(np.bincount(columns.atom, np.square(svm.w), minlength=ids.size))
         self._last = svm
-        return SolvedSubproblem(ids, svm, fixed + svm.primal, fixed + svm.dual, partial(self._cut, svm))
+        return SolvedSubproblem(ids, svm, fixed + svm.primal, fixed + svm.dual, partial(self._earned_cut, svm))
 
-    def _cut(self, svm: SVM) -> Cut:
+    def _earned_cut(self, svm: SVM) -> Cut:
         """The cut that a solved SVM's dual vector earns."""
         dual: Dual
         if svm.combination is None:
@@ -124,7 +124,7 @@ class Subproblem:
             dual = svm.combination.dual
         return cut_from_dual(self.problem, svm.alpha, g, dual)
 
-    def _svm(
+    def _solve_svm(
         self, ids: npt.NDArray[np.int64], part: Array, tol: float, start: tuple[Array, float, Array, float] | None
     ) -> SVM:
         """The SVM on columns (k,) with their shares σ_j λ_j² (k,)."""
@@ -184,14 +184,14 @@ class Subproblem:
         `sigma` is that of the atoms where some are fractional: the ends of their weights are by so much nearer.
         """
         w = self._brought_in(atoms, ids, w, sigma)
-        value = self._value(atoms, ids, w, b, sigma)
+        value = self._objective_value(atoms, ids, w, b, sigma)
         # Numbers too far apart: no weights at all keep every row.
         if not math.isfinite(value):
             w = np.clip(np.zeros(w.size), *self.problem.regulariser.at(ids).ends)
-            value = self._value(atoms, ids, w, b, sigma)
+            value = self._objective_value(atoms, ids, w, b, sigma)
         return w, value
 
-    def _value(self, atoms: Integers, ids: Integers, w: Array, b: float, sigma: Array | None) -> float:
+    def _objective_value(self, atoms: Integers, ids: Integers, w: Array, b: float, sigma: Array | None) -> float:
         """½ Σ w²/σ and the loss; infinite where a row over the weights is broken."""
         problem = self.problem
         distinct, total = merge_columns(ids, w)
@@ -211,7 +211,7 @@ class Subproblem:
         total = np.bincount(place, w, minlength=distinct.size).astype(float)
         low, high = self.problem.regulariser.at(distinct).ends
         if sigma is not None and not self.problem.regulariser.is_ridge:
-            room = shares(self.atoms.columns(atoms), distinct, sigma)
+            room = column_shares(self.atoms.columns(atoms), distinct, sigma)
             low, high = low * room, high * room
         moved = self.problem.ends.brought_in(distinct, total, (low, high))
         if distinct.size == ids.size:
@@ -220,7 +220,7 @@ class Subproblem:
         factor = np.divide(moved, total, out=np.zeros(total.size), where=total != 0.0)
         return np.asarray(np.where(total[place] != 0.0, w * factor[place], apart[place]))
 
-    def _rescue(self, svm: SVM, sigma: Array, tol: float) -> SVM:
+    def _solve_by_interior_point(self, svm: SVM, sigma: Array, tol: float) -> SVM:
         """The SVM by the interior point, where Newton's steps stalled (weights of all sizes, columns of large mean)."""
         solved = boolean.Boolean(self.problem, self.must_stop).solve(sigma, sigma, tol)
         if not solved.upper - solved.lower < svm.gap * abs(solved.upper):
@@ -243,7 +243,7 @@ class Subproblem:
             That is no place to begin from.
         """
         self.count = int(kept["warm_count"])
-        self.forget()
+        self.start_cold()
         if "warm_w" not in kept:
             return
         ids, w, alpha = kept["warm_ids"], kept["warm_w"], kept["warm_alpha"]
@@ -259,7 +259,7 @@ class Subproblem:
         self._weights[ids], self._ids = w, ids
         self._last = SVM(np.array(w), b, np.array(alpha, dtype=float), np.nan, np.nan, rho, 0)
 
-    def forget(self) -> None:
+    def start_cold(self) -> None:
         """Begin the next solve cold: where the last had no columns, its ρ is of an end that the next is far from."""
         self._last = None
 

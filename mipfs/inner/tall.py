@@ -60,7 +60,7 @@ class SampleSvm:
         stored = self.X.indptr if sparse.issparse(self.X) else ids.size * np.arange(self.y.size + 1)
         ends = cut(stored, count_of(self.y.size, ids.size, stored[-1] // BLOCK_NUMBERS))
         self.own = [slice(low, high) for low, high in pairwise(ends.tolist())]
-        self.parts = [_part(self.X, own) for own in self.own]
+        self.parts = [_row_slice(self.X, own) for own in self.own]
 
     def margins(self, u: Array) -> Array:
         """y∘((X − z)w + b) for u = (w, b)."""
@@ -113,18 +113,18 @@ class SampleSvm:
             left = 0.5 * float(g[:-1] @ g[:-1]) + abs(float(g[-1])) * (1.0 + abs(float(u[-1])))
             if left <= gap * abs(value) or self.must_stop():
                 return u, alpha, left <= gap * abs(value)
-            factor = CholeskyFactor.of(self._system(*self.curvature(alpha, rho)))
+            factor = CholeskyFactor.of(self._newton_system(*self.curvature(alpha, rho)))
             if factor is None or self.must_stop():
                 break
             step = -factor.solve(g)
             q = self.margins(step)
-            length = self._length(u, step, m, q, rho, value, float(g @ step))
+            length = self._armijo_length(u, step, m, q, rho, value, float(g @ step))
             u, m = u + length * step, m + length * q
             if length == 0.0:
                 break
         return u, alpha, False
 
-    def _system(self, near: Integers, curve: Array) -> Array:
+    def _newton_system(self, near: Integers, curve: Array) -> Array:
         """diag(1 … 1, 0) + Σ h_i a_i a_i' over the samples `near`, whose rows end with a 1 for the intercept."""
         step = max(1, near.size // (SYSTEM_ROWS * self.off.size))
         near, share = near[::step], near.size / max(1, near[::step].size)
@@ -146,7 +146,9 @@ class SampleSvm:
         H[np.diag_indices_from(H)] += ridge
         return H
 
-    def _length(self, u: Array, step: Array, m: Array, q: Array, rho: float, value: float, slope: float) -> float:
+    def _armijo_length(
+        self, u: Array, step: Array, m: Array, q: Array, rho: float, value: float, slope: float
+    ) -> float:
         """The largest of 1, ½, ¼ … at which the step descends; 0 where none does."""
         length = 1.0
         for _ in range(HALVINGS):
@@ -158,7 +160,7 @@ class SampleSvm:
         return 0.0
 
 
-def _part(X: Any, own: slice) -> Any:
+def _row_slice(X: Any, own: slice) -> Any:
     """Some rows of an array, dense or CSR, that share its numbers."""
     if not sparse.issparse(X):
         return X[own]

@@ -80,9 +80,9 @@ class Watch:
         self.movable = columns.atom >= 0
 
     def __call__(self, point: InteriorIterate) -> bool:
-        lower = self._lower(point)
-        point = self._allowed(point)
-        upper = self._upper(point)
+        lower = self._lower_bound(point)
+        point = self._clip_to_ends(point)
+        upper = self._upper_bound(point)
         if lower > self.lower:
             self.lower = lower
             self.best = point
@@ -96,7 +96,7 @@ class Watch:
         """Whether both values meet."""
         return bool(np.isfinite(self.upper) and self.upper - self.lower <= self.goal * abs(self.upper))
 
-    def _taken(self, squares: Array) -> Array:
+    def _taken_scores(self, squares: Array) -> Array:
         """What the inner minimum takes, twice: the gains of the best movable atoms, and what is fixed at 1."""
         count = self.columns.movable.size
         rows = self.polytope.u.size
@@ -105,7 +105,7 @@ class Watch:
         gain = gains(scores, self.penalty[:count])
         return np.append(2.0 * largest(gain, room), float(squares[~self.movable].sum()))
 
-    def _lower(self, point: InteriorIterate) -> float:
+    def _lower_bound(self, point: InteriorIterate) -> float:
         c = self.c
         alpha = np.clip(point.alpha[: c.size], 0.0, self.loss.top(c))
         if self.problem.bias:
@@ -120,7 +120,7 @@ class Watch:
         """The bound of what the samples have of a dual vector, and of the scores of the columns."""
         c = self.c
         if self.problem.selection.is_plain:
-            taken = self._taken(squares)
+            taken = self._taken_scores(squares)
             scales = self.regulariser.is_homogeneous and not np.any(self.penalty) and not len(self.sides)
             t = self.loss.best_multiple(alpha, c, float(taken.sum())) if scales else None
             # The value at tα is g(tα) − t²·½Σs, and t is the best one.
@@ -139,7 +139,7 @@ class Watch:
         g = float(self.loss.dual_value(alpha, c)) - 0.5 * float(squares[~self.movable].sum())
         return g + box - float(polytope.u @ point.multipliers)
 
-    def _allowed(self, point: InteriorIterate) -> InteriorIterate:
+    def _clip_to_ends(self, point: InteriorIterate) -> InteriorIterate:
         """The point with its weights between the ends that the regulariser has, of their σ."""
         if self.regulariser.is_ridge:
             return point
@@ -148,12 +148,12 @@ class Watch:
         own[self.movable] = np.clip(point.x, 1e-12, 1.0)[self.columns.atom[self.movable]]
         return replace(point, w=np.clip(point.w, low * own, high * own))
 
-    def _upper(self, point: InteriorIterate) -> float:
+    def _upper_bound(self, point: InteriorIterate) -> float:
         w = point.w
         sigma = np.clip(point.x, 1e-12, 1.0)
         count = self.columns.movable.size
         plain = self.problem.selection.is_plain
-        value = self._loss(point)
+        value = self._loss_and_violation(point)
         if value == np.inf:
             return value
         if count == 0:
@@ -168,7 +168,7 @@ class Watch:
             # A σ that is too large for the row is scaled down: then it is allowed, and its value an upper bound.
             sigma = sigma * min(1.0, float(self.polytope.u[0]) / float(sigma.sum()))
         else:
-            over = self._violation(point.x)
+            over = self._row_violations(point.x)
             if over.max(initial=0.0) > FEASIBLE_VIOLATION:
                 return np.inf
             value += 2.0 * float(np.abs(point.multipliers) @ over)
@@ -176,7 +176,7 @@ class Watch:
         own[self.movable] = sigma[self.columns.atom[self.movable]]
         return value + float(self.regulariser.perspective(w, own).sum()) + float(self.penalty[:count] @ sigma[:count])
 
-    def _loss(self, point: InteriorIterate) -> float:
+    def _loss_and_violation(self, point: InteriorIterate) -> float:
         """L, and what the rows over the weights that are broken by a little would cost; inf where it is much."""
         n = self.c.size
         margins = self.Z.times(point.w) + (self.y * point.b if self.problem.bias else 0.0)
@@ -188,7 +188,7 @@ class Watch:
             return np.inf
         return value + 2.0 * float(np.abs(point.alpha[n:]) @ broken)
 
-    def _violation(self, x: Array) -> Array:
+    def _row_violations(self, x: Array) -> Array:
         """How far a point is outside of every row, (r,)."""
         short = self.polytope.A @ x - self.polytope.u
         return np.asarray(np.where(self.polytope.equal, np.abs(short), np.maximum(short, 0.0)))

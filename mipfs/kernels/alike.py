@@ -9,7 +9,7 @@ from mipfs.kernels.vectors import copy_to
 
 
 @compiled(nogil=True)
-def refine(bits, indices, indptr, kind, sizes, most):  # type: ignore[no-untyped-def]
+def split_kinds(bits, indices, indptr, kind, sizes, most):  # type: ignore[no-untyped-def]
     """Split kinds of samples by the columns of a CSC matrix: those stay together that agree on every column.
 
     Column by column, samples with a stored number move to the kind of (their kind, that number); who has none stays.
@@ -49,7 +49,7 @@ def refine(bits, indices, indptr, kind, sizes, most):  # type: ignore[no-untyped
             k = kind[i]
             x = bits[s]
             # Open addressing; a slot whose `when` is not this column counts as empty, so no column clears the table.
-            at = _slot(k, x, size)
+            at = _hash_slot(k, x, size)
             while when[at] == j + 1 and not (of[at] == k and what[at] == x):
                 at = (at + 1) & (size - 1)
             if when[at] != j + 1:
@@ -87,7 +87,7 @@ def refine(bits, indices, indptr, kind, sizes, most):  # type: ignore[no-untyped
                 to = np.empty(size, np.int32)
                 for old in range(size // 2):
                     if when_old[old] == j + 1:
-                        at = _slot(of_old[old], what_old[old], size)
+                        at = _hash_slot(of_old[old], what_old[old], size)
                         while when[at] == j + 1:
                             at = (at + 1) & (size - 1)
                         of[at] = of_old[old]
@@ -113,7 +113,7 @@ def refine(bits, indices, indptr, kind, sizes, most):  # type: ignore[no-untyped
 
 
 @compiled(inline="always")
-def _slot(k, x, size):  # type: ignore[no-untyped-def]
+def _hash_slot(k, x, size):  # type: ignore[no-untyped-def]
     mixed = (x ^ (np.uint64(k) * np.uint64(0x9E3779B97F4A7C15))) * np.uint64(0xD6E8FEB86659FD93)
     mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
     return np.int64((mixed >> np.uint64(33)) & np.uint64(size - 1))

@@ -23,13 +23,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import hold_until_here, lend
+from mipfs.compiled.lent import hold_until_here, lend_arrays
 from mipfs.kernels.newton import (
     FLAT,
     ROWS_PER_BLOCK,
     SEARCH_STEPS,
     add_row,
-    combine,
+    combine_rows,
     dot_row,
     margins,
     n_rows,
@@ -191,7 +191,7 @@ def first_values(at):  # type: ignore[no-untyped-def]
     margins(at.A, u, m)
     for i in range(m.size):
         inner[i] = i
-    combine(at.A, inner, alpha, g)
+    combine_rows(at.A, inner, alpha, g)
     primal = 0.0
     rest = 0.0
     for j in range(at.k):
@@ -243,14 +243,14 @@ def take_back(at, count):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline="always")
-def gradient(at, rows):  # type: ignore[no-untyped-def]
+def newton_gradient(at, rows):  # type: ignore[no-untyped-def]
     """∇φ = (w, 0) − Σ β_i a_i, of the rows in play and of those put aside; what it leaves to be gained, about.
 
     Returns that, ½‖∇_w φ‖² and |∂φ/∂b| times the size of b, and how many rows have curvature: they are in `inner`.
     """
     k, u, g, fixed, beta = at.k, at.u, at.g, at.fixed, at.beta
     count = inner_set(rows, at.m, at.alpha, at.c, at.state[0], beta, at.inner)
-    combine(at.A, rows, beta, g)
+    combine_rows(at.A, rows, beta, g)
     squares = 0.0
     for j in range(g.size):
         g[j] = -g[j] - fixed[j]
@@ -294,7 +294,7 @@ def minimise(at, rows, enough, last):  # type: ignore[no-untyped-def]
     """Newton steps on φ over the rows in play, until at most `enough` is left to be gained; False after step `last`."""
     moves = 0
     while True:
-        error, count = gradient(at, rows)
+        error, count = newton_gradient(at, rows)
         if moves > 0 and error <= enough:
             return True
         if at.state[2] >= last:
@@ -314,7 +314,7 @@ def take_over(at, rows):  # type: ignore[no-untyped-def]
     """
     k, u, g, fixed, m, c, alpha, beta = at.k, at.u, at.g, at.fixed, at.m, at.c, at.alpha, at.beta
     inner_set(rows, m, alpha, c, at.state[0], beta, at.inner)
-    combine(at.A, rows, beta, g)
+    combine_rows(at.A, rows, beta, g)
     norm = 0.0
     dual_norm = 0.0
     loss = 0.0
@@ -359,7 +359,7 @@ def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no
     work : (7, n + d) scratch
     """
     own = iterate_of(given, u, alpha, state, work)
-    at = lend(own)
+    at = lend_arrays(own)
     n = alpha.size
     last = state[2] + pace.steps
     primal, gap = first_values(at)

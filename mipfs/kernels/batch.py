@@ -22,13 +22,13 @@ import numpy as np
 from numba.extending import register_jitable
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import lend
+from mipfs.compiled.lent import lend_arrays
 from mipfs.kernels import bound
 from mipfs.kernels.boolean_newton import STALLED
 from mipfs.kernels.earned import rounded_down, value_below
 from mipfs.kernels.loss import at_margins, dual, proximal
 from mipfs.kernels.node import in_play_of, node_bound, round_dual
-from mipfs.kernels.order import largest
+from mipfs.kernels.order import kth_largest
 from mipfs.kernels.prices import drop_idle, price
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
 from mipfs.kernels.subtree import (
@@ -42,8 +42,8 @@ from mipfs.kernels.subtree import (
     split_node,
 )
 from mipfs.kernels.vectors import copy_to
-from mipfs.kernels.weights_step import HUGE, TINY, reprice, weights_step
-from mipfs.pointers import call
+from mipfs.kernels.weights_step import HUGE, TINY, reprice_atoms, weights_step
+from mipfs.pointers import call_step
 from mipfs.regularisers import base, box
 
 # Compiled code calls it, and Python calls it as it stands.
@@ -82,7 +82,7 @@ def explore(steps, handed):  # type: ignore[no-untyped-def]
     handed : samples, grid, SigmaRows, limits, BatchProblem, pieces, ExplorationState
         The others as in `mipfs.kernels.structures`.
     """
-    samples, grid, rows, limits, given, pieces, own = lend(handed)
+    samples, grid, rows, limits, given, pieces, own = lend_arrays(handed)
     lanes = own.lanes
     room = own.room
     rules = given.rules
@@ -91,17 +91,17 @@ def explore(steps, handed):  # type: ignore[no-untyped-def]
     solved = ZERO
     while own.work.stop[0] == 0:
         if solved < rules.budget:
-            count = call(steps.begin, given, grid, rows, limits, pieces, own, count)
+            count = call_step(steps.begin, given, grid, rows, limits, pieces, own, count)
         if count == 0:
             break
-        call(steps.advance, given, rows, own, samples.loss, count, rules.steps)
-        call(steps.look, given, samples, rows, own, count)
+        call_step(steps.advance, given, rows, own, samples.loss, count, rules.steps)
+        call_step(steps.look, given, samples, rows, own, count)
         found = are_done(limits, pieces, grid.size, rules, own, count)
         if found > 0:
-            call(steps.end, steps.branch, samples, grid, rows.sides, limits, given, pieces, own)
+            call_step(steps.end, steps.branch, samples, grid, rows.sides, limits, given, pieces, own)
             count = close_up(lanes, room.done, found, count)
             solved += found
-        adapt(lanes, given.shape.y.size, rules.adapt, count)
+        adapt_penalties(lanes, given.shape.y.size, rules.adapt, count)
     give_back(pieces)
 
 
@@ -111,7 +111,7 @@ def begin(given, grid, rows, limits, pieces, own, count):  # type: ignore[no-unt
     lanes = own.lanes
     more = count + next_nodes(rows.sides, limits, pieces, lanes.of[count:], lanes.node[count:])
     if more > count:
-        _fill(given, grid, rows, pieces, own, count, more)
+        _fill_lanes(given, grid, rows, pieces, own, count, more)
     return more
 
 
@@ -124,7 +124,7 @@ def end(branch, samples, grid, sides, limits, given, pieces, own):  # type: igno
     _to_duals(samples, grid, given.shape, limits, own, found)
     scores_above(given.scoring, given.shape.first, own.earned, found)
     for f in range(found):
-        _settle(branch, given, grid, sides, limits, pieces, own, f)
+        _settle_node(branch, given, grid, sides, limits, pieces, own, f)
 
 
 @compiled(nogil=True)
@@ -133,27 +133,27 @@ def relax(steps, handed, tol, more):  # type: ignore[no-untyped-def]
 
     The first call begins with it, which `lanes.used` = 0 says; then it is in the first lane. `handed` : as of `explore`
     """
-    samples, grid, rows, limits, given, pieces, own = lend(handed)
+    samples, grid, rows, limits, given, pieces, own = lend_arrays(handed)
     lanes = own.lanes
     rules = given.rules
     if lanes.used[0] == 0:
         plant_all(pieces)
-        call(steps.begin, given, grid, rows, limits, pieces, own, ZERO)
+        call_step(steps.begin, given, grid, rows, limits, pieces, own, ZERO)
     end = lanes.used[0] + more
     while lanes.used[0] < end:
-        call(steps.advance, given, rows, own, samples.loss, ONE, rules.steps)
-        call(steps.look, given, samples, rows, own, ONE)
+        call_step(steps.advance, given, rows, own, samples.loss, ONE, rules.steps)
+        call_step(steps.look, given, samples, rows, own, ONE)
         short = lanes.upper[0] - lanes.lower[0]
         if short < np.inf and short <= tol * abs(lanes.upper[0]):
             return True
-        adapt(lanes, given.shape.y.size, rules.adapt, ONE)
+        adapt_penalties(lanes, given.shape.y.size, rules.adapt, ONE)
     return False
 
 
 @compiled(nogil=True)
 def give_back(pieces):  # type: ignore[no-untyped-def]
     """Nodes that are still being relaxed are open again."""
-    pieces = lend(pieces)
+    pieces = lend_arrays(pieces)
     for i in range(pieces.totals.shape[0]):
         for t in range(pieces.totals[i, 0].nodes):
             if pieces.nodes[i, t].why == OUT:
@@ -175,28 +175,28 @@ def advance(given, rows, own, loss, count, steps):  # type: ignore[no-untyped-de
         weights_step(shape, rows, lanes, count)
         _margins_step(shape, lanes, loss, count)
         np.dot(d, A, e)
-        _blend(lanes, e, across.size == 0)
+        _add_scaled(lanes, e, across.size == 0)
         if across.size == 0:
             np.dot(e, V, s)
-            _divide(factor.values, lanes, s)
+            _divide_by_spectrum(factor.values, lanes, s)
             # V once more, and A twice in turn: each is read from memory once an iteration.
             np.dot(s, V.T, x)
             np.dot(x, A.T, m)
         else:
             np.dot(e, A.T, t)
             np.dot(t, V, s)
-            _divide(factor.values, lanes, s)
+            _divide_by_spectrum(factor.values, lanes, s)
             np.dot(s, back, x)
             np.dot(s, across, m)
-            _less(e, x)
-            _less(t, m)
+            _subtract_from(e, x)
+            _subtract_from(t, m)
         if shape.bias:
             _add_intercept(lanes.intercept, shape.y, m)
     lanes.used[:count] += steps
 
 
 @compiled(nogil=True, fastmath=True)
-def _blend(lanes, e, wide):  # type: ignore[no-untyped-def]
+def _add_scaled(lanes, e, wide):  # type: ignore[no-untyped-def]
     """e ← κc + e, or divided by κ."""
     for b in range(e.shape[0]):
         kappa = lanes.rx[b] / lanes.rm[b]
@@ -207,7 +207,7 @@ def _blend(lanes, e, wide):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, fastmath=True)
-def _divide(values, lanes, s):  # type: ignore[no-untyped-def]
+def _divide_by_spectrum(values, lanes, s):  # type: ignore[no-untyped-def]
     """s ← s/(κ + Λ)."""
     for b in range(s.shape[0]):
         kappa = lanes.rx[b] / lanes.rm[b]
@@ -216,7 +216,7 @@ def _divide(values, lanes, s):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, fastmath=True)
-def _less(e, x):  # type: ignore[no-untyped-def]
+def _subtract_from(e, x):  # type: ignore[no-untyped-def]
     """x ← e − x."""
     for b in range(e.shape[0]):
         for j in range(e.shape[1]):
@@ -232,7 +232,7 @@ def _add_intercept(intercept, y, m):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def look(given, samples, rows, own, count):  # type: ignore[no-untyped-def]
+def evaluate_bounds(given, samples, rows, own, count):  # type: ignore[no-untyped-def]
     """Both values at the iterates of the first `count` nodes."""
     lanes, room, shape, A = own.lanes, own.room, given.shape, given.factor.A
     a = room.a[:count]
@@ -243,11 +243,11 @@ def look(given, samples, rows, own, count):  # type: ignore[no-untyped-def]
     np.dot(lanes.w[:count], A.T, margins)
     if shape.bias:
         _add_intercept(lanes.intercept, shape.y, margins)
-    _judge(shape, rows, lanes, samples, count, a, omega, margins)
+    _evaluate_iterates(shape, rows, lanes, samples, count, a, omega, margins)
 
 
 @compiled(nogil=True)
-def _fill(given, grid, rows, pieces, own, begin, count):  # type: ignore[no-untyped-def]
+def _fill_lanes(given, grid, rows, pieces, own, begin, count):  # type: ignore[no-untyped-def]
     """Begin with the nodes in the lanes from `begin` to `count`."""
     lanes, room, shape, A = own.lanes, own.room, given.shape, given.factor.A
     a = room.a[begin:count]
@@ -255,7 +255,7 @@ def _fill(given, grid, rows, pieces, own, begin, count):  # type: ignore[no-unty
     m = lanes.m[begin:count]
     _enter_lanes(shape, given.alive.M, rows, pieces, own, begin, count)
     np.dot(a, A, omega)
-    _warm(shape, pieces, lanes, begin, count, np.sqrt(grid.size), room.omega)
+    _warm_start_lanes(shape, pieces, lanes, begin, count, np.sqrt(grid.size), room.omega)
     np.dot(lanes.x[begin:count], A.T, m)
     if shape.bias:
         _add_intercept(lanes.intercept[begin:count], shape.y, m)
@@ -268,13 +268,15 @@ def _margins_step(shape, lanes, loss, count):  # type: ignore[no-untyped-def]
     n = shape.y.size
     for b in range(count):
         part = f4(1) / lanes.rm[b]
-        proximal(loss.proximal, lanes.m[b, :n], lanes.d[b, :n], shape.c, part, shape.relax, lanes.alpha[b, :n])
-        for k in range(shape.bends.size):
+        proximal(
+            loss.proximal, lanes.m[b, :n], lanes.d[b, :n], shape.c, part, shape.over_relaxation, lanes.alpha[b, :n]
+        )
+        for k in range(shape.scaled_offsets.size):
             m = lanes.m[b, n + k]
             d = lanes.d[b, n + k]
-            short = max(shape.bends[k] - (m + m - d), f4(0))
+            short = max(shape.scaled_offsets[k] - (m + m - d), f4(0))
             lanes.alpha[b, n + k] = short
-            lanes.d[b, n + k] = d + shape.relax * (m - d + short)
+            lanes.d[b, n + k] = d + shape.over_relaxation * (m - d + short)
         if shape.bias:
             lanes.intercept[b] = _mean_product(lanes.d[b], shape.y)
 
@@ -316,7 +318,7 @@ def _in_box(shape, lanes, count, a):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _judge(shape, rows, lanes, samples, count, a, omega, margins):  # type: ignore[no-untyped-def]
+def _evaluate_iterates(shape, rows, lanes, samples, count, a, omega, margins):  # type: ignore[no-untyped-def]
     """Both values at the iterates of the first `count` nodes; the best dual vectors and values are kept.
 
     g(α) − Σ over the forced of γ − the largest γ that there is room for,  and  R(w) + Σ costs σ + L(A w)
@@ -345,7 +347,7 @@ def _judge(shape, rows, lanes, samples, count, a, omega, margins):  # type: igno
         if lower > lanes.lower[b]:
             lanes.lower[b] = lower
             copy_to(a[b], lanes.best[b])
-            copy_to(lanes.y[b], lanes.paid[b])
+            copy_to(lanes.y[b], lanes.best_row_multipliers[b])
         for i in range(n):
             wide[i] = margins[b, i]
         at_margins(loss.at_margins, wide, spare, c, 1e30, other, sums)
@@ -375,7 +377,7 @@ def _best_gains(shape, costs, omega, states, room, gain):  # type: ignore[no-unt
     if 0 <= room < k:
         if room == 0:
             return total
-        least = largest(gain[:k], room)
+        least = kth_largest(gain[:k], room)
         count = 0
         for q in range(k):
             if gain[q] > least:
@@ -396,9 +398,9 @@ def _of_ends(shape, a, margins, is_early):  # type: ignore[no-untyped-def]
     n = shape.y.size
     cost = 0.0
     lost = 0.0
-    for k in range(shape.bends.size):
-        cost -= np.float64(a[n + k]) * shape.bends[k]
-        broken = np.float64(shape.bends[k] - margins[n + k])
+    for k in range(shape.scaled_offsets.size):
+        cost -= np.float64(a[n + k]) * shape.scaled_offsets[k]
+        broken = np.float64(shape.scaled_offsets[k] - margins[n + k])
         if broken > 0.0:
             if broken > ALLOWED * shape.sizes[k] and is_early and a[n + k] == 0:
                 return cost, np.inf
@@ -454,7 +456,7 @@ def next_nodes(sides, limits, pieces, of, node):  # type: ignore[no-untyped-def]
     bounds = np.empty(of.size)
     found = 0
     for i in range(limits.size if of.size > 0 else 0):
-        piece = lend(piece_of(pieces, i))
+        piece = lend_arrays(piece_of(pieces, i))
         total = piece.totals[0]
         room, out = _room_of(sides, piece)
         mine = 0
@@ -473,7 +475,7 @@ def next_nodes(sides, limits, pieces, of, node):  # type: ignore[no-untyped-def]
                 continue
             mine += mine < room and not (at < found and of[at] == i)
             found += at == found
-            _insert(bounds, of, node, at, (one.bound, i, t))
+            _insert_by_bound(bounds, of, node, at, (one.bound, i, t))
     for f in range(found):
         pieces.nodes[of[f], node[f]].why = OUT
     return found
@@ -491,7 +493,7 @@ def _room_of(sides, piece):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _insert(bounds, of, node, at, one):  # type: ignore[no-untyped-def]
+def _insert_by_bound(bounds, of, node, at, one):  # type: ignore[no-untyped-def]
     """Put a node (bound, piece, number) in place of the one at `at`, and up to where its bound belongs."""
     while at > 0 and bounds[at - 1] > one[0]:
         bounds[at] = bounds[at - 1]
@@ -526,24 +528,24 @@ def _enter_lanes(shape, M, rows, pieces, own, begin, count):  # type: ignore[no-
             inside += lanes.states[b, g] == INSIDE
         lanes.room[b] = -1 if M < 0 else max(0, M - inside)
         lanes.used[b] = 0
-        lanes.scale[b] = f4(0)
-        lanes.value[b] = f4(0)
+        lanes.threshold_start[b] = f4(0)
+        lanes.cardinality_multiplier[b] = f4(0)
         copy_to(pieces.prices[i, node.parent], lanes.y[b])
         drop_idle(rows.sides, lanes.states.shape[1] if M < 0 else M, lanes.states[b], lanes.y[b], work.idle)
-        copy_to(lanes.y[b], lanes.paid[b])
-        reprice(rows, lanes, b, work.priced, work.dense)
+        copy_to(lanes.y[b], lanes.best_row_multipliers[b])
+        reprice_atoms(rows, lanes, b, work.priced, work.dense)
         lanes.rx[b] = shape.rx
         lanes.rm[b] = shape.rm
         lanes.lower[b] = -np.inf
         lanes.upper[b] = np.inf
         copy_to(room.kept[i, node.start], room.a[b])
-        for k in range(shape.bends.size):
+        for k in range(shape.scaled_offsets.size):
             room.a[b, shape.y.size + k] /= shape.sizes[k]
         copy_to(room.a[b], lanes.best[b])
 
 
 @compiled(nogil=True, fastmath=True)
-def _warm(shape, pieces, lanes, begin, count, root, omega):  # type: ignore[no-untyped-def]
+def _warm_start_lanes(shape, pieces, lanes, begin, count, root, omega):  # type: ignore[no-untyped-def]
     """x of the nodes in the lanes from `begin` to `count`, and c = x − A'α/ρ_x, with omega (B, d) = A'α.
 
     The weights of an atom have the size that the node holds, and the direction of h'(ω).
@@ -577,7 +579,7 @@ def _warm_margins(lanes, begin, count, a):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, fastmath=True)
-def adapt(lanes, n, first, count):  # type: ignore[no-untyped-def]
+def adapt_penalties(lanes, n, first, count):  # type: ignore[no-untyped-def]
     """New penalties for nodes of n samples after `first` iterations, and twice, four and eight times as many.
 
     ρ_x ← ‖ρ_x u_x‖/‖x‖,  ρ_m ← ‖ρ_m u_m‖/‖m − 1‖: of the sizes of the multipliers and of what they belong to.
@@ -590,11 +592,11 @@ def adapt(lanes, n, first, count):  # type: ignore[no-untyped-def]
         old_m = lanes.rm[b]
         new_x = _penalty_of(lanes.x[b], lanes.c[b], f4(0), old_x)
         new_m = _penalty_of(lanes.m[b, :n], lanes.d[b, :n], f4(1), old_m)
-        _rescale(lanes.x[b], lanes.c[b], old_x / new_x)
-        _rescale(lanes.m[b], lanes.d[b], old_m / new_m)
+        _rescale_multipliers(lanes.x[b], lanes.c[b], old_x / new_x)
+        _rescale_multipliers(lanes.m[b], lanes.d[b], old_m / new_m)
         lanes.rx[b] = new_x
         lanes.rm[b] = new_m
-        lanes.scale[b] = f4(0)
+        lanes.threshold_start[b] = f4(0)
 
 
 @compiled(nogil=True, fastmath=True)
@@ -611,7 +613,7 @@ def _penalty_of(x, c, away, old):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, fastmath=True)
-def _rescale(x, c, factor):  # type: ignore[no-untyped-def]
+def _rescale_multipliers(x, c, factor):  # type: ignore[no-untyped-def]
     """c − x ← factor (c − x): the multipliers in units of another penalty."""
     for j in range(x.size):
         c[j] = x[j] + factor * (c[j] - x[j])
@@ -622,20 +624,20 @@ def _move_lane(lanes, to, from_):  # type: ignore[no-untyped-def]
     """Put what is in one lane into another."""
     for rows in (lanes.x, lanes.c, lanes.w, lanes.m, lanes.d, lanes.alpha, lanes.best, lanes.costs):
         copy_to(rows[from_], rows[to])
-    for rows in (lanes.y, lanes.paid):
+    for rows in (lanes.y, lanes.best_row_multipliers):
         copy_to(rows[from_], rows[to])
     copy_to(lanes.states[from_], lanes.states[to])
     lanes.intercept[to] = lanes.intercept[from_]
     lanes.rx[to] = lanes.rx[from_]
     lanes.rm[to] = lanes.rm[from_]
-    lanes.scale[to] = lanes.scale[from_]
+    lanes.threshold_start[to] = lanes.threshold_start[from_]
     lanes.room[to] = lanes.room[from_]
     lanes.of[to] = lanes.of[from_]
     lanes.node[to] = lanes.node[from_]
     lanes.used[to] = lanes.used[from_]
     lanes.lower[to] = lanes.lower[from_]
     lanes.upper[to] = lanes.upper[from_]
-    lanes.value[to] = lanes.value[from_]
+    lanes.cardinality_multiplier[to] = lanes.cardinality_multiplier[from_]
     lanes.constant[to] = lanes.constant[from_]
 
 
@@ -655,7 +657,7 @@ def are_done(limits, pieces, size, rules, own, count):  # type: ignore[no-untype
 
     Those whose bound is above the cutoff, and whose fate is clear.
     """
-    pieces, own = lend((pieces, own))
+    pieces, own = lend_arrays((pieces, own))
     lanes = own.lanes
     found = 0
     for b in range(count):
@@ -696,7 +698,7 @@ def _are_clear(lower, upper, edge, known, limit, rules, steering):  # type: igno
 def _to_duals(samples, grid, shape, limits, own, found):  # type: ignore[no-untyped-def]
     """Put the best dual vectors of nodes that are done on the grid: α, v = α∘y, and g rounded down.
 
-    One that lies far below the cutoff has few bits, as in `mipfs.kernels.node.earn`.
+    One that lies far below the cutoff has few bits, as in `mipfs.kernels.node.earn_bound`.
     """
     lanes = own.lanes
     work = own.work
@@ -711,7 +713,7 @@ def _to_duals(samples, grid, shape, limits, own, found):  # type: ignore[no-unty
         lost = work.steering.far_below * (limits[lanes.of[b]].cutoff - grid.size * lanes.lower[b])
         bits = work.steering.coarse if grid.coarse <= lost < np.inf else grid.bits
         q = round_dual(samples, grid, work.best[:n], bits, earned.wholes[f, :n], alpha, earned.v[f, :n])
-        if shape.bends.size > 0:
+        if shape.scaled_offsets.size > 0:
             most = _largest_end(shape, lanes.best[b]) * grid.size
             over = q + np.int64(np.ceil(np.log2(most))) - MOST_BITS if 0.0 < most < np.inf else 0
             # One exponent serves samples and multipliers: where these overflow MOST_BITS, all go to a coarser grid.
@@ -727,7 +729,7 @@ def _to_duals(samples, grid, shape, limits, own, found):  # type: ignore[no-unty
 def _largest_end(shape, best):  # type: ignore[no-untyped-def]
     """The largest multiplier of an end, in units of the largest weight."""
     most = 0.0
-    for k in range(shape.bends.size):
+    for k in range(shape.scaled_offsets.size):
         most = max(most, np.float64(best[shape.y.size + k]) * shape.sizes[k])
     return most
 
@@ -740,13 +742,15 @@ def _ends_to_grid(shape, best, size, q, whole, v, g):  # type: ignore[no-untyped
     """
     n = shape.y.size
     total = 0.0
-    for k in range(shape.bends.size):
+    for k in range(shape.scaled_offsets.size):
         nu = np.float64(best[n + k]) * shape.sizes[k] * size
         one = np.rint(nu * 2.0**q)
         whole[n + k] = np.int64(one) if 0.0 < one <= 2.0**MOST_BITS else 0
         v[n + k] = whole[n + k] * 2.0**-q
         total += v[n + k] * shape.offsets[k]
-    return rounded_down(g - total, abs(g) + total, 1 + shape.bends.size) if shape.bends.size > 0 else g
+    return (
+        rounded_down(g - total, abs(g) + total, 1 + shape.scaled_offsets.size) if shape.scaled_offsets.size > 0 else g
+    )
 
 
 @compiled(nogil=True)
@@ -824,7 +828,7 @@ def _read_lane(alive, limit, piece, work, lanes, b, rules):  # type: ignore[no-u
 
 
 @compiled(nogil=True, inline="always")
-def _earn(given, grid, sides, limit, piece, own, f, of):  # type: ignore[no-untyped-def]
+def _earn_bound(given, grid, sides, limit, piece, own, f, of):  # type: ignore[no-untyped-def]
     """The bound that a dual vector and prices earn, and what they fix; left in the first free slot of the piece."""
     work = own.work
     earned = own.earned
@@ -832,7 +836,7 @@ def _earn(given, grid, sides, limit, piece, own, f, of):  # type: ignore[no-unty
     columns = work.columns[: now.count]
     for t in range(now.count):
         work.s[t] = earned.s[f, columns[t]]
-    copy_to(own.lanes.paid[own.room.done[f]], work.y)
+    copy_to(own.lanes.best_row_multipliers[own.room.done[f]], work.y)
     now.constant = price(sides, work.y, given.alive.penalty, work.priced, work.dense)
     g = rounded_down(earned.g[f] + now.constant, abs(earned.g[f]) + abs(now.constant), 2)
     now.bound = node_bound(g, work.s, work.priced, columns, now.forced, now.room, limit.cutoff, work.fixed)
@@ -855,19 +859,19 @@ def _fate_of(now, limit, size, rules, is_late):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def _settle(branch, given, grid, sides, limits, pieces, own, f):  # type: ignore[no-untyped-def]
+def _settle_node(branch, given, grid, sides, limits, pieces, own, f):  # type: ignore[no-untyped-def]
     """What becomes of a node that is done: it is pruned, fixed, split (`mipfs.kernels.subtree.fathom`)."""
     lanes, work, alive, rules = own.lanes, own.work, given.alive, given.rules
     b = own.room.done[f]
     of = lanes.of[b]
     limit = limits[of]
-    piece = lend(piece_of(pieces, of))
+    piece = lend_arrays(piece_of(pieces, of))
     now = work.now[0]
     now.node = lanes.node[b]
     node = piece.nodes[now.node]
     node.why = OPEN
     _read_lane(alive, limit, piece, work, lanes, b, rules)
-    _earn(given, grid, sides, limit, piece, own, f, of)
+    _earn_bound(given, grid, sides, limit, piece, own, f, of)
     piece.totals[0].steps += lanes.used[b]
     why = _fate_of(now, limit, grid.size, rules, lanes.used[b] >= rules.most)
     if fathom(alive, grid, sides, limit, piece, work, why):

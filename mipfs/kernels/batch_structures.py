@@ -20,9 +20,9 @@ class BatchShape(NamedTuple):
     low, high : (q,) ends of the weights
     costs : (G,) penalties;  has_costs, has_ends : whether there are any, and finite ends that are not 0
     c, top : (n,) loss weights and upper ends of the dual box, in units of the largest weight;  y : (n,)
-    rx, rm : ρ_x and ρ_m that a node begins with;  relax : r;  bias : whether there is an intercept
-    bends, offsets, sizes : (N − n,) of the ends of rows over the weights: −o in units of A, o of float64, and the
-        factor by which rows of A are larger, so that ν in units of the largest loss weight is α times it
+    rx, rm : ρ_x and ρ_m that a node begins with;  over_relaxation : r;  bias : whether there is an intercept
+    scaled_offsets, offsets, sizes : (N − n,) of the ends of rows over the weights: −o in units of A, o of float64,
+        and the factor by which rows of A are larger, so that ν in units of the largest loss weight is α times it
     """
 
     first: npt.NDArray[Any]
@@ -36,9 +36,9 @@ class BatchShape(NamedTuple):
     y: npt.NDArray[Any]
     rx: Any
     rm: Any
-    relax: Any
+    over_relaxation: Any
     bias: bool
-    bends: npt.NDArray[Any]
+    scaled_offsets: npt.NDArray[Any]
     offsets: npt.NDArray[Any]
     sizes: npt.NDArray[Any]
 
@@ -123,9 +123,10 @@ class Lanes(NamedTuple):
     """B nodes that are being relaxed.
 
     x, c, w : (B, q);  m, d, alpha, best : (B, N), α in units of ρ_m, and the best dual vector so far, in its box
-    sigma : (B, G);  states : (B, G) int8;  scale : (B,) where the search for the multiplier begins, 0 for nowhere
-    costs : (B, G) prices of the atoms;  value : (B,) the multiplier of the cardinality row
-    y, paid : (B, rows) float64, multipliers of the user's rows, and those of the best dual vector
+    sigma : (B, G);  states : (B, G) int8
+    threshold_start : (B,) where the search for the multiplier begins, 0 for nowhere
+    costs : (B, G) prices of the atoms;  cardinality_multiplier : (B,) the multiplier of the cardinality row
+    y, best_row_multipliers : (B, rows) float64, multipliers of the user's rows, and those of the best dual vector
     constant : (B,) what the rows add to the value
     intercept, rx, rm : (B,), ρ_x and ρ_m
     room : (B,) how many free atoms may be in, −1 for all;  of, node : (B,) its piece, and its number there
@@ -141,11 +142,11 @@ class Lanes(NamedTuple):
     best: npt.NDArray[Any]
     sigma: npt.NDArray[Any]
     states: npt.NDArray[Any]
-    scale: npt.NDArray[Any]
+    threshold_start: npt.NDArray[Any]
     costs: npt.NDArray[Any]
-    value: npt.NDArray[Any]
+    cardinality_multiplier: npt.NDArray[Any]
     y: npt.NDArray[Any]
-    paid: npt.NDArray[Any]
+    best_row_multipliers: npt.NDArray[Any]
     constant: npt.NDArray[Any]
     intercept: npt.NDArray[Any]
     rx: npt.NDArray[Any]

@@ -15,22 +15,22 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import hold_until_here, lend
+from mipfs.compiled.lent import hold_until_here, lend_arrays
 from mipfs.kernels.columns import add_columns, add_curvature, add_rows, dot_columns, few_rows
 from mipfs.kernels.face_descent import FaceModel
 from mipfs.kernels.loss import at_margins, curvature, dual, slope
-from mipfs.kernels.order import largest
-from mipfs.kernels.perspective import FRACTIONAL, IN, best_gain, classify, phi, phi_slope, threshold_level
+from mipfs.kernels.order import kth_largest
+from mipfs.kernels.perspective import FRACTIONAL, IN, best_gain, classify_weights, phi, phi_slope, threshold_level
 from mipfs.kernels.structures import NewtonPath, WorkingSet
-from mipfs.kernels.vectors import add_to, along, copy_to, place, product
-from mipfs.pointers import call
+from mipfs.kernels.vectors import add_to, along, copy_to, dot_in_order, scatter_to
+from mipfs.pointers import call_step
 
 PRUNED, SOLVED, CLEAR, STALLED = 1, 2, 3, 4
 """Why the kernel stopped: bound above the cutoff, gap closed, clearly below the cutoff, no progress."""
 
 
 @compiled(nogil=True)
-def follow(Z, cols, path):  # type: ignore[no-untyped-def]
+def update_scores(Z, cols, path):  # type: ignore[no-untyped-def]
     """ω, the scores of `held`, become those of β; from one step to the next only few β_i differ."""
     beta = path.beta
     held = path.held
@@ -121,7 +121,7 @@ def working_set(omega, w, mu, penalty, forced, limit, chosen):  # type: ignore[n
                 waiting += 1
     floor = 0.0
     if waiting > limit:
-        floor = largest(excess.copy(), limit)
+        floor = kth_largest(excess.copy(), limit)
     for t in range(forced, q):
         if excess[t - forced] > 0.0 and excess[t - forced] >= floor:
             chosen[count] = t
@@ -130,7 +130,7 @@ def working_set(omega, w, mu, penalty, forced, limit, chosen):  # type: ignore[n
 
 
 @compiled(nogil=True)
-def stationarity(w, g, cls, tau, b, bias):  # type: ignore[no-untyped-def]
+def stationarity_gap(w, g, cls, tau, b, bias):  # type: ignore[no-untyped-def]
     """How far the gradient g of the smooth part is from −∂Φ(w), in units of the objective."""
     total = 0.0
     for t in range(w.size):
@@ -177,7 +177,7 @@ def search(samples, in_play, goal, alpha, path, face, state):  # type: ignore[no
 
 
 @compiled(nogil=True)
-def judge(samples, in_play, goal, point, path, state):  # type: ignore[no-untyped-def]
+def judge_bounds(samples, in_play, goal, point, path, state):  # type: ignore[no-untyped-def]
     """Take over the bound of β (scores ω) and the value of w; `state.why` says whether they decide the node.
 
     lower(β) = g(β) − Σ gains of S₁ − the K largest positive gains of the others, less about |y'β||b|, which is
@@ -186,7 +186,7 @@ def judge(samples, in_play, goal, point, path, state):  # type: ignore[no-untype
     forced = in_play.forced
     K = in_play.room
     penalty = in_play.penalty
-    slack = abs(product(samples.y, path.beta)) * (1.0 + abs(state.intercept)) if samples.bias else 0.0
+    slack = abs(dot_in_order(samples.y, path.beta)) * (1.0 + abs(state.intercept)) if samples.bias else 0.0
     lower = state.dual - best_gain(path.omega, penalty, forced, K) - slack + state.base
     value = phi(point.w, penalty, forced, K, path.cls, path.tau) + state.loss + state.base
     state.upper = min(state.upper, value)
@@ -218,13 +218,13 @@ def relax(minimise_model, Z, samples, in_play, goal, point, state):  # type: ign
     state : NEWTON of `mipfs.kernels.structures`, in and out
     """
     room = begin(Z, samples, in_play, goal, point, state)
-    path = lend(room)
+    path = lend_arrays(room)
     while True:
-        look(Z, samples, in_play, goal, point, path, state)
+        evaluate_bounds(Z, samples, in_play, goal, point, path, state)
         if state.why > 0:
             break
         if samples.loss.is_smoothed:
-            let_go(goal.steering, point, path, state)
+            update_multipliers(goal.steering, point, path, state)
         mu = threshold_level(path.tau, in_play.penalty, in_play.forced)
         size = working_set(
             path.omega, point.w, mu, in_play.penalty, in_play.forced, goal.steering.entering, path.chosen
@@ -234,13 +234,13 @@ def relax(minimise_model, Z, samples, in_play, goal, point, state):  # type: ign
             state.steps += 1
             state.moved = 0
             continue
-        own = face_of(minimise_model, in_play, point, path.chosen[:size].copy(), samples.bias)
-        face = lend(own)
+        own = make_working_set(minimise_model, in_play, point, path.chosen[:size].copy(), samples.bias)
+        face = lend_arrays(own)
         for i in path.listed[: state.listed]:
             path.kept[i] = 0.0
         state.listed = 0
         minimise(Z, samples, in_play, goal, point, path, face, state)
-        place(face.w, face.ids, point.w)
+        scatter_to(face.w, face.ids, point.w)
         hold_until_here(own)
         if state.why > 0:
             break
@@ -285,7 +285,7 @@ def values(samples, point, path, state):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def look(Z, samples, in_play, goal, point, path, state):  # type: ignore[no-untyped-def]
+def evaluate_bounds(Z, samples, in_play, goal, point, path, state):  # type: ignore[no-untyped-def]
     """Both values at the current point, over all columns; `state.why` says whether to stop."""
     values(samples, point, path, state)
     # A warm start is judged by its own α, which the update of the multipliers overwrites before the next look.
@@ -293,8 +293,8 @@ def look(Z, samples, in_play, goal, point, path, state):  # type: ignore[no-unty
         copy_to(point.alpha, path.beta)
         dual(samples.loss.dual, path.beta, samples.c, path.sums)
         state.dual = path.sums[0]
-    follow(Z, in_play.cols, path)
-    judge(samples, in_play, goal, point, path, state)
+    update_scores(Z, in_play.cols, path)
+    judge_bounds(samples, in_play, goal, point, path, state)
     state.rose = state.lower > state.seen_lower
     state.seen_lower = state.lower
     state.seen_upper = state.upper
@@ -308,7 +308,7 @@ def look(Z, samples, in_play, goal, point, path, state):  # type: ignore[no-unty
 
 
 @compiled(nogil=True, inline="always")
-def let_go(steering, point, path, state):  # type: ignore[no-untyped-def]
+def update_multipliers(steering, point, path, state):  # type: ignore[no-untyped-def]
     """Take β as multipliers; the smoothing and the proximal term fall after easy minimisations."""
     copy_to(path.beta, point.alpha)
     if state.steps > 0 and state.moved <= steering.easy and not state.rose and state.aim > steering.aim_least:
@@ -322,7 +322,7 @@ def let_go(steering, point, path, state):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def face_of(minimise_model, in_play, point, ids, bias):  # type: ignore[no-untyped-def]
+def make_working_set(minimise_model, in_play, point, ids, bias):  # type: ignore[no-untyped-def]
     """A working set, with room for its model."""
     size = ids.size
     whole = size + (1 if bias else 0)
@@ -343,10 +343,10 @@ def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: igno
     state.lift = 1.0
     while state.steps < goal.steering.slice and goal.stop[0] == 0:
         values(samples, point, path, state)
-        follow(Z, in_play.cols, path)
-        if state.moved > 0 and is_decided(samples, in_play, goal, point, path, face, state):
+        update_scores(Z, in_play.cols, path)
+        if state.moved > 0 and judge_midway(samples, in_play, goal, point, path, face, state):
             return
-        error = gradient(samples, in_play, path, face, state)
+        error = face_gradient(samples, in_play, path, face, state)
         # Inexact minimisation: to a share of the node's gap, and no further than its goal asks for.
         if state.moved > 0 and error <= max(state.aim * gap, 0.3 * goal.tol * top):
             return
@@ -358,7 +358,7 @@ def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: igno
             face.H, face.g, face.w, state.intercept, face.costs, in_play.forced, in_play.room, samples.bias,
             max(state.damping, 1e-10) * state.lift, goal.steering,
         )  # fmt: skip
-        call(face.minimise_model, lend(local), 0.3 * error, state.inner, face.d)
+        call_step(face.minimise_model, lend_arrays(local), 0.3 * error, state.inner, face.d)
         state.steps += 1
         state.moved += 1
         slope_at_zero(Z, samples, in_play, point, path, face, state)
@@ -373,29 +373,29 @@ def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: igno
 
 
 @compiled(nogil=True, inline="always")
-def is_decided(samples, in_play, goal, point, path, face, state):  # type: ignore[no-untyped-def]
+def judge_midway(samples, in_play, goal, point, path, face, state):  # type: ignore[no-untyped-def]
     """Whether the bound and the value of a point on the way decide the node.
 
     One whose fate is merely clear goes on until the minimisation ends: its children begin there.
     """
-    place(face.w, face.ids, point.w)
-    judge(samples, in_play, goal, point, path, state)
+    scatter_to(face.w, face.ids, point.w)
+    judge_bounds(samples, in_play, goal, point, path, state)
     if state.why == CLEAR:
         state.why = 0
     return state.why > 0
 
 
 @compiled(nogil=True, inline="always")
-def gradient(samples, in_play, path, face, state):  # type: ignore[no-untyped-def]
+def face_gradient(samples, in_play, path, face, state):  # type: ignore[no-untyped-def]
     """The gradient of the smooth part on the working set, in `face.g`; how far it is from stationary."""
     size = face.w.size
     # ∇ = prox·(w − w̄) − Z'β in the weights and −y'β in the intercept; classes say what Φ adds.
     for r in range(size):
         face.g[r] = state.prox * (face.w[r] - face.center[r]) - path.omega[face.ids[r]]
     if samples.bias:
-        face.g[size] = -product(samples.y, path.beta)
-    classify(face.w, face.costs, in_play.forced, in_play.room, face.cls, face.tau)
-    return stationarity(face.w, face.g, face.cls, face.tau, state.intercept, samples.bias)
+        face.g[size] = -dot_in_order(samples.y, path.beta)
+    classify_weights(face.w, face.costs, in_play.forced, in_play.room, face.cls, face.tau)
+    return stationarity_gap(face.w, face.g, face.cls, face.tau, state.intercept, samples.bias)
 
 
 @compiled(nogil=True, inline="always")
@@ -425,7 +425,7 @@ def slope_at_zero(Z, samples, in_play, point, path, face, state):  # type: ignor
         add_to(face.d[size], samples.y, path.move)
     add_columns(Z.columns, face.J, d, path.move)
     state.start = state.prox * ((face.w - face.center) * d).sum()
-    state.bend = state.prox * product(d, d)
+    state.bend = state.prox * dot_in_order(d, d)
     state.first = slope_of_loss(samples, point.alpha, path, state, 0.0) + state.start
     state.first += phi_slope(face.w, face.d, face.costs, in_play.forced, in_play.room, face.cls, face.tau)
 

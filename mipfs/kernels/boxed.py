@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import hold_until_here, lend
+from mipfs.compiled.lent import hold_until_here, lend_arrays
 from mipfs.kernels.loss import at_margins, curvature
 from mipfs.kernels.loss import slope as slope_of_loss
-from mipfs.kernels.newton import cholesky, cholesky_solve
+from mipfs.kernels.newton import cholesky_in_place, cholesky_solve
 from mipfs.kernels.vectors import copy_to
 
 FLAT, SEARCHES = 0.1, 40
@@ -103,22 +103,22 @@ def minimise_boxed(given, u, alpha, multipliers, state, pace):  # type: ignore[n
         u, alpha, np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int64), np.empty(d), np.empty(d),
         np.empty(d, np.bool_), np.empty(2), multipliers, np.empty(multipliers.size),
     )  # fmt: skip
-    at, last = lend(own), state[2] + pace.steps
+    at, last = lend_arrays(own), state[2] + pace.steps
     is_smoothed = given.loss.is_smoothed or multipliers.size > 0
     nothing = NOTHING_OF_ROWS if multipliers.size > 0 else NOTHING
-    _times(given.A, u, at.m)
+    _matrix_vector(given.A, u, at.m)
     gap = np.inf
     moves = 0
     while state[2] < last:
         at_margins(given.loss.at_margins, at.m, at.alpha, given.c, state[0], at.beta, at.sums)
-        primal, dual, error, slack = _slopes(given, at, state[0])
+        primal, dual, error, slack = _gradient_and_free_set(given, at, state[0])
         enough = max(0.1 * gap, 0.2 * pace.tol * primal) if is_smoothed else 0.1 * pace.tol * primal
         is_least = (moves > 0 and error <= enough) or error <= nothing * pace.tol * primal
-        if not is_least and _step(given, at, state[0]):
+        if not is_least and _newton_step(given, at, state[0]):
             state[2] += 1.0
             moves += 1
             continue
-        gap = abs(primal - dual) + _broken(given, at)
+        gap = abs(primal - dual) + _violation_cost(given, at)
         if not is_smoothed or gap + slack <= pace.tol * primal or dual - slack >= pace.until:
             state[1] = 1.0
             break
@@ -134,16 +134,16 @@ def minimise_boxed(given, u, alpha, multipliers, state, pace):  # type: ignore[n
 
 
 @compiled(nogil=True)
-def _stiffness(given, rho):  # type: ignore[no-untyped-def]
+def _row_penalty(given, rho):  # type: ignore[no-untyped-def]
     """The step of rows over the weights, where that of the samples is ρ."""
     return STIFF * (1.0 + given.bend * (rho if given.loss.is_smoothed else 1.0))
 
 
 @compiled(nogil=True)
-def _pull(given, at, rho):  # type: ignore[no-untyped-def]
+def _row_pull(given, at, rho):  # type: ignore[no-untyped-def]
     """By how much the rows over the weights pull at u; what their multipliers add to the dual value then."""
     D = given.D
-    step = _stiffness(given, rho)
+    step = _row_penalty(given, rho)
     value = 0.0
     for r in range(D.shape[0]):
         z = -at.multipliers[r] / step
@@ -156,7 +156,7 @@ def _pull(given, at, rho):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _broken(given, at):  # type: ignore[no-untyped-def]
+def _violation_cost(given, at):  # type: ignore[no-untyped-def]
     """What it costs, about, to bring u into the rows that it breaks."""
     lost = 0.0
     for r in range(given.D.shape[0]):
@@ -169,7 +169,7 @@ def _broken(given, at):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, fastmath=True)
-def _times(A, u, m):  # type: ignore[no-untyped-def]
+def _matrix_vector(A, u, m):  # type: ignore[no-untyped-def]
     """m = A u."""
     for i in range(A.shape[0]):
         total = 0.0
@@ -179,7 +179,7 @@ def _times(A, u, m):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _slopes(given, at, rho):  # type: ignore[no-untyped-def]
+def _gradient_and_free_set(given, at, rho):  # type: ignore[no-untyped-def]
     """The gradient, and which coordinates may move; both values at u and β, what is left to gain, and what y'β charges.
 
     ½‖w‖² + L(m)  and  g(β) + Σ λ·(its end) − Σ_j max over low ≤ t ≤ high of (ωt − ½t²), ω = A'β + D'λ
@@ -191,7 +191,7 @@ def _slopes(given, at, rho):  # type: ignore[no-untyped-def]
             for j in range(A.shape[1]):
                 g[j] += beta[i] * A[i, j]
     primal = at.sums[0]
-    dual = at.sums[1] + _pull(given, at, rho)
+    dual = at.sums[1] + _row_pull(given, at, rho)
     error = 0.0
     slack = 0.0
     for r in range(given.D.shape[0]):
@@ -213,17 +213,17 @@ def _slopes(given, at, rho):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _step(given, at, rho):  # type: ignore[no-untyped-def]
+def _newton_step(given, at, rho):  # type: ignore[no-untyped-def]
     """Take Newton's step over the coordinates that may move; False where none descends."""
     low, high, u, way = given.low, given.high, at.u, at.way
     curvature(given.loss.curvature, at.beta, given.c, rho, at.inner, at.curve, at.sums)
-    H = _hessian(given.A, at.inner[: np.int64(at.sums[0])], at.curve, low.size)
-    _add_rows(given, at, _stiffness(given, rho), H)
+    H = _newton_hessian(given.A, at.inner[: np.int64(at.sums[0])], at.curve, low.size)
+    _add_rows(given, at, _row_penalty(given, rho), H)
     first = -1
     most = 0.0
     f0 = 0.0
     for _ in range(u.size + 1):
-        _direct(H, at.g, at.free, way)
+        _newton_direction(H, at.g, at.free, way)
         most = np.inf
         f0 = 0.0
         for j in range(u.size):
@@ -238,20 +238,20 @@ def _step(given, at, rho):  # type: ignore[no-untyped-def]
         if most > 1e-12:
             break
         at.free[first] = False
-    _times(given.A, way, at.q)
-    t = _search(given, at, rho, most, f0)
+    _matrix_vector(given.A, way, at.q)
+    t = _line_search(given, at, rho, most, f0)
     for j in range(u.size):
         u[j] += t * way[j]
         if j < low.size:
             u[j] = min(max(u[j], low[j]), high[j])
     if t == most:
         u[first] = high[first] if way[first] > 0.0 else low[first]
-    _times(given.A, u, at.m)
+    _matrix_vector(given.A, u, at.m)
     return True
 
 
 @compiled(nogil=True, fastmath=True)
-def _hessian(A, inner, curve, k):  # type: ignore[no-untyped-def]
+def _newton_hessian(A, inner, curve, k):  # type: ignore[no-untyped-def]
     """diag(1 … 1, 0) + Σ over the inner rows of h_i a_i a_i'."""
     d = A.shape[1]
     H = np.zeros((d, d))
@@ -281,7 +281,7 @@ def _add_rows(given, at, step, H):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _direct(H, g, free, way):  # type: ignore[no-untyped-def]
+def _newton_direction(H, g, free, way):  # type: ignore[no-untyped-def]
     """Newton's direction over the free coordinates, 0 elsewhere."""
     d = g.size
     count = 0
@@ -303,14 +303,14 @@ def _direct(H, g, free, way):  # type: ignore[no-untyped-def]
     # No row bends, and the intercept takes a step of the gradient.
     if L[count - 1, count - 1] <= 1e-290:
         L[count - 1, count - 1] = 1.0
-    cholesky(L)
+    cholesky_in_place(L)
     cholesky_solve(L, x)
     for a in range(count):
         way[place[a]] = x[a]
 
 
 @compiled(nogil=True)
-def _search(given, at, rho, most, f0):  # type: ignore[no-untyped-def]
+def _line_search(given, at, rho, most, f0):  # type: ignore[no-untyped-def]
     """Where the slope along the direction is small, `most` at most; f0 is the slope at the start."""
     a0 = 0.0
     a1 = 0.0
@@ -342,7 +342,7 @@ def _search(given, at, rho, most, f0):  # type: ignore[no-untyped-def]
 def _pull_along(given, at, rho, t):  # type: ignore[no-untyped-def]
     """What the rows over the weights add to the slope along a step, negated, at t."""
     D = given.D
-    step = _stiffness(given, rho)
+    step = _row_penalty(given, rho)
     total = 0.0
     for r in range(D.shape[0]):
         z = -at.multipliers[r] / step

@@ -27,13 +27,13 @@ from numba.extending import overload
 
 from mipfs.compiled import compiled
 from mipfs.kernels.augmented_lagrangian import LagrangianPace
-from mipfs.kernels.earned import gains, pack, rounded_down, scores_above, value_below
+from mipfs.kernels.earned import gains, pack_dual, rounded_down, scores_above, value_below
 from mipfs.kernels.loss import at_margins
 from mipfs.kernels.newton import SvmRows, margins
 from mipfs.kernels.node import round_dual
 from mipfs.kernels.order import first_up
 from mipfs.kernels.vectors import copy_to
-from mipfs.pointers import Step, call
+from mipfs.pointers import Step, call_step
 
 DONE, ABOVE, STOPPED, FULL = 0, 1, 2, 3
 """Why a call ends: no candidate is left; the first one that is left is not ruled out; it was told to stop; no room for
@@ -204,7 +204,7 @@ def write_rows(columns, ids, samples, size, at):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _advance(given, at, tol, until):  # type: ignore[no-untyped-def]
+def _advance_newton(given, at, tol, until):  # type: ignore[no-untyped-def]
     """Some Newton steps on an SVM, towards a relative gap or a dual value."""
     solvers, _, samples, _, steering = given
     if samples.loss.is_smoothed and at.u.size == 0:
@@ -212,10 +212,10 @@ def _advance(given, at, tol, until):  # type: ignore[no-untyped-def]
         at.state[1] = 1.0
     elif samples.loss.is_smoothed:
         pace = LagrangianPace(tol, until, steering.hinge_steps, steering.grow, False)
-        call(solvers.hinge, SvmRows(at.A, at.c, at.k), at.u, at.alpha, at.state, pace, at.work)
+        call_step(solvers.hinge, SvmRows(at.A, at.c, at.k), at.u, at.alpha, at.state, pace, at.work)
     else:
         steps = steering.smooth_steps
-        call(
+        call_step(
             solvers.smooth, SvmRows(at.A, samples.c, at.k), samples.loss, at.u, at.alpha, at.state, tol, steps, at.work
         )
 
@@ -223,7 +223,7 @@ def _advance(given, at, tol, until):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def advance_to_end(given, at):  # type: ignore[no-untyped-def]
     """Newton steps on an SVM, to the usual gap."""
-    _advance(given, at, given.steering.tol, np.inf)
+    _advance_newton(given, at, given.steering.tol, np.inf)
 
 
 @compiled(nogil=True)
@@ -253,7 +253,7 @@ def _rule_out(given, ids, at, target, until):  # type: ignore[no-untyped-def]
         cost += columns.penalty[ids[t]]
     tol = steering.tol
     for _attempt in range(steering.attempts):
-        _advance(given, at, tol, until)
+        _advance_newton(given, at, tol, until)
         value, size = proven(given, ids, at, steering.bits)
         if rounded_down(value, size, ids.size + 2) >= target:
             return value, size
@@ -275,7 +275,7 @@ def _rule_out(given, ids, at, target, until):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _sweep(columns, ids, at, claim, out):  # type: ignore[no-untyped-def]
+def _mark_ruled_out(columns, ids, at, claim, out):  # type: ignore[no-untyped-def]
     """Which candidates `ids` the dual vector rules out beside what is held: 1 in `out`, their gains in `at.s`."""
     value, size, held, target = claim
     scores_above(columns.X, columns.center, columns.norms, ids, at.v, at.s)
@@ -293,7 +293,7 @@ def keep(grid, at, ruled):  # type: ignore[no-untyped-def]
     """Store the dual vector; returns its number."""
     total = ruled.totals[0]
     d = total.duals
-    total.bytes, ruled.top[d], ruled.width[d] = pack(
+    total.bytes, ruled.top[d], ruled.width[d] = pack_dual(
         at.whole, grid.c, at.q[0], grid.weighted, ruled.packed, total.bytes
     )
     ruled.ends[d] = total.bytes
@@ -303,7 +303,7 @@ def keep(grid, at, ruled):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _drop(keys, ruled, out):  # type: ignore[no-untyped-def]
+def _drop_marked(keys, ruled, out):  # type: ignore[no-untyped-def]
     """Drop the candidates that `out` marks; the others stay in their order."""
     total = ruled.totals[0]
     kept = 0
@@ -316,7 +316,7 @@ def _drop(keys, ruled, out):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _use(ruled, dual):  # type: ignore[no-untyped-def]
+def _note_use(ruled, dual):  # type: ignore[no-untyped-def]
     """Note that a dual vector rules something out."""
     total = ruled.totals[0]
     ruled.used[total.used] = dual
@@ -324,7 +324,7 @@ def _use(ruled, dual):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _softly(given, target, value, at):  # type: ignore[no-untyped-def]
+def _begin_smoothed(given, target, value, at):  # type: ignore[no-untyped-def]
     """Let an SVM with the hinge begin at α = 0, smoothed so far that it reaches little more than a value at first."""
     _, _, samples, grid, steering = given
     if not samples.loss.is_smoothed:
@@ -345,7 +345,7 @@ def _by_selection(given, inside, target, ruled):  # type: ignore[no-untyped-def]
     at.state[0] = steering.rho
     until = np.inf
     if samples.loss.is_smoothed and target > 0.0:
-        _softly(given, target, steering.slack * target, at)
+        _begin_smoothed(given, target, steering.slack * target, at)
         until = steering.slack * target / grid.size
     value, size = _rule_out(given, inside, at, target, until)
     total.steps += np.int64(at.state[2])
@@ -354,14 +354,14 @@ def _by_selection(given, inside, target, ruled):  # type: ignore[no-untyped-def]
         value, size = proven(given, inside, at, grid.bits)
     out = np.zeros(ruled.left.size, np.int8)
     left = ruled.left[: total.left]
-    found = _sweep(columns, left, at, SelectionBound(value, size, inside.size, target), out)
+    found = _mark_ruled_out(columns, left, at, SelectionBound(value, size, inside.size, target), out)
     total.empty = -1
     if is_empty or found > 0:
         kept_as = keep(grid, at, ruled)
         if is_empty:
             total.empty = kept_as
         if found > 0:
-            _use(ruled, kept_as)
+            _note_use(ruled, kept_as)
     kept = 0
     for t in range(left.size):
         if not out[t]:
@@ -373,7 +373,7 @@ def _by_selection(given, inside, target, ruled):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _share(given, at, claim, ruled, keys, ids, out, known):  # type: ignore[no-untyped-def]
+def _try_dual_vector(given, at, claim, ruled, keys, ids, out, known):  # type: ignore[no-untyped-def]
     """Try a dual vector on the candidates behind the first `known`: on a few, and if it pays on all.
 
     Those that it rules out are dropped, with what `out` marks of the first ones; returns how many they are.
@@ -389,18 +389,18 @@ def _share(given, at, claim, ruled, keys, ids, out, known):  # type: ignore[no-u
         ids[few] = left[t]
         few += 1
     marks = np.empty(few, np.int8)
-    found = _sweep(columns, ids[:few], at, claim, marks)
+    found = _mark_ruled_out(columns, ids[:few], at, claim, marks)
     if step > 1 and found * steering.worth >= few:
-        _sweep(columns, left[known:], at, claim, out[known:])
+        _mark_ruled_out(columns, left[known:], at, claim, out[known:])
     else:
         for t in range(few):
             out[known + t * step] = marks[t]
-    _drop(keys, ruled, out)
+    _drop_marked(keys, ruled, out)
     return count - ruled.totals[0].left
 
 
 @compiled(nogil=True)
-def _wider(first, inside, samples, at):  # type: ignore[no-untyped-def]
+def _write_wider_rows(first, inside, samples, at):  # type: ignore[no-untyped-def]
     """Write the rows of S where an SVM on some columns more is solved, those columns apart."""
     d = inside.size
     for i in range(samples.y.size):
@@ -411,7 +411,7 @@ def _wider(first, inside, samples, at):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _begin(first, d, bias, rho, at):  # type: ignore[no-untyped-def]
+def _begin_from_selection(first, d, bias, rho, at):  # type: ignore[no-untyped-def]
     """Begin an SVM on S and some columns more where that of S ended."""
     at.u[:] = 0.0
     for r in range(d):
@@ -425,7 +425,7 @@ def _begin(first, d, bias, rho, at):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _together(given, about, at, ruled, out, wide):  # type: ignore[no-untyped-def]
+def _solve_averaged_svm(given, about, at, ruled, out, wide):  # type: ignore[no-untyped-def]
     """Solve the SVM on S and the first `wide` candidates, each of weight 1/wide; marks which of them it rules out.
 
     Returns what its dual vector claims of S and one more, and how many are marked.
@@ -441,16 +441,16 @@ def _together(given, about, at, ruled, out, wide):  # type: ignore[no-untyped-de
             cost += columns.penalty[j] / wide
         else:
             at.A[:, d + r] = 0.0
-    _begin(about.first, d, samples.bias, steering.rho, at)
+    _begin_from_selection(about.first, d, samples.bias, steering.rho, at)
     aim = (about.target - cost) * (1.0 + steering.beyond)
-    _softly(given, about.target, aim, at)
+    _begin_smoothed(given, about.target, aim, at)
     found = 0
     claim = SelectionBound(-np.inf, 0.0, d, about.target)
     for _attempt in range(steering.attempts):
-        _advance(given, at, steering.tol, aim / grid.size)
+        _advance_newton(given, at, steering.tol, aim / grid.size)
         value, size = proven(given, about.inside, at, steering.bits)
         claim = SelectionBound(value, size, d, about.target)
-        found = _sweep(columns, ruled.left[:wide], at, claim, out[:wide])
+        found = _mark_ruled_out(columns, ruled.left[:wide], at, claim, out[:wide])
         if found == wide or at.state[1] != 0.0:
             break
     ruled.totals[0].solved += 1
@@ -459,7 +459,7 @@ def _together(given, about, at, ruled, out, wide):  # type: ignore[no-untyped-de
 
 
 @compiled(nogil=True)
-def _alone(given, about, at, ruled, ids):  # type: ignore[no-untyped-def]
+def _solve_first_candidate(given, about, at, ruled, ids):  # type: ignore[no-untyped-def]
     """Solve the SVM on S and the first candidate; returns what its dual vector claims of S and one more.
 
     The value of that is −∞ where it does not rule out the candidate.
@@ -470,9 +470,9 @@ def _alone(given, about, at, ruled, ids):  # type: ignore[no-untyped-def]
     copy_to(about.inside, ids)
     ids[d] = j
     write_column(columns.X, j, columns.off[j], np.sqrt(grid.size), samples.y, at.A[:, d])
-    _begin(about.first, d, samples.bias, steering.rho, at)
+    _begin_from_selection(about.first, d, samples.bias, steering.rho, at)
     aim = (about.target - about.held - columns.penalty[j]) * (1.0 + steering.beyond)
-    _softly(given, about.target, aim, at)
+    _begin_smoothed(given, about.target, aim, at)
     value, size = _rule_out(given, ids, at, about.target, aim / grid.size)
     ruled.totals[0].solved += 1
     ruled.totals[0].steps += np.int64(at.state[2])
@@ -482,7 +482,7 @@ def _alone(given, about, at, ruled, ids):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _still(out, ready):  # type: ignore[no-untyped-def]
+def _count_unmarked(out, ready):  # type: ignore[no-untyped-def]
     """How many of the first `ready` are not marked."""
     kept = 0
     for t in range(ready):
@@ -499,8 +499,8 @@ def _begin_ruling(given, inside, target, ruled):  # type: ignore[no-untyped-def]
     write_rows(columns, inside, samples, grid.size, first)
     at = place_of(samples, d + 1, max(ruled.left.size, d + 1))
     many = place_of(samples, d + steering.together, max(ruled.left.size, d + 1))
-    _wider(first, inside, samples, at)
-    _wider(first, inside, samples, many)
+    _write_wider_rows(first, inside, samples, at)
+    _write_wider_rows(first, inside, samples, many)
     held = 0.0
     for r in range(d):
         held += columns.penalty[inside[r]]
@@ -508,28 +508,28 @@ def _begin_ruling(given, inside, target, ruled):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _next(given, about, places, ruled, scratch, count):  # type: ignore[no-untyped-def]
+def _solve_next(given, about, places, ruled, scratch, count):  # type: ignore[no-untyped-def]
     """Solve an SVM on S and the first `count` candidates; returns how many are done with, −1 where none fits aside."""
     at, many = places
     ids, few, out = scratch
     total = ruled.totals[0]
     if count > 1:
-        claim, marked = _together(given, about, many, ruled, out, count)
+        claim, marked = _solve_averaged_svm(given, about, many, ruled, out, count)
         if marked == 0:
             return 0
-        _use(ruled, keep(given.grid, many, ruled))
-        return _share(given, many, claim, ruled, about.keys, few, out, count)
-    claim = _alone(given, about, at, ruled, ids)
+        _note_use(ruled, keep(given.grid, many, ruled))
+        return _try_dual_vector(given, many, claim, ruled, about.keys, few, out, count)
+    claim = _solve_first_candidate(given, about, at, ruled, ids)
     out[0] = 1
     if claim.value > -np.inf:
-        _use(ruled, keep(given.grid, at, ruled))
-        return _share(given, at, claim, ruled, about.keys, few, out, 1)
+        _note_use(ruled, keep(given.grid, at, ruled))
+        return _try_dual_vector(given, at, claim, ruled, about.keys, few, out, 1)
     if total.above == ruled.above.size:
         return -1
     ruled.above[total.above] = ruled.left[0]
     total.above += 1
     out[1 : total.left] = 0
-    _drop(about.keys, ruled, out)
+    _drop_marked(about.keys, ruled, out)
     return 1
 
 
@@ -563,12 +563,12 @@ def complete(given, inside, target, ruled, stop):  # type: ignore[no-untyped-def
         if ready < count:
             ready = min(steering.ordered, total.left)
             first_up(about.keys[: total.left], ruled.left[: total.left], ready)
-        found = _next(given, about, (at, many), ruled, scratch, count)
+        found = _solve_next(given, about, (at, many), ruled, scratch, count)
         if found < 0:
             total.why = ABOVE
             return
         if found > 0:
-            ready = _still(out, ready)
+            ready = _count_unmarked(out, ready)
         if found >= 2 * count:
             wide = min(2 * count, steering.together)
         elif found < count:

@@ -48,16 +48,16 @@ def to_grid(alpha, top, bits, whole):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def balance(whole, top, q, y):  # type: ignore[no-untyped-def]
+def balance_classes(whole, top, q, y):  # type: ignore[no-untyped-def]
     """Remove the surplus of one class, so that Σ y_i k_i = 0 exactly."""
     surplus = 0
     for i in range(whole.size):
         surplus += whole[i] if y[i] > 0.0 else -whole[i]
-    remove(whole, top, q, y, 1.0 if surplus > 0 else -1.0, abs(surplus))
+    remove_surplus(whole, top, q, y, 1.0 if surplus > 0 else -1.0, abs(surplus))
 
 
 @compiled(nogil=True)
-def remove(whole, top, q, y, sign, surplus):  # type: ignore[no-untyped-def]
+def remove_surplus(whole, top, q, y, sign, surplus):  # type: ignore[no-untyped-def]
     """Take a surplus off the class of a sign: in proportion, the rest from entries inside the box first."""
     if surplus <= 0:
         return
@@ -120,7 +120,7 @@ def scores_above(X, center, norms, columns, v, s):  # type: ignore[no-untyped-de
 
 
 @compiled(nogil=True)
-def pack(whole, top, q, weighted, out, at):  # type: ignore[no-untyped-def]
+def pack_dual(whole, top, q, weighted, out, at):  # type: ignore[no-untyped-def]
     """Write a dual vector as `DualStore` keeps it from out[at] on; returns (end, level, width).
 
     `weighted`: the tops differ from sample to sample, and an entry at its own top is not written out.
@@ -172,8 +172,9 @@ def pack(whole, top, q, weighted, out, at):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def unpack(data, level, width, ends, out):  # type: ignore[no-untyped-def]
-    """Read what `pack` wrote, k (n,) to `out`; ends (n,) k of an entry at its top, or (0,) where that is the level.
+def unpack_dual(data, level, width, ends, out):  # type: ignore[no-untyped-def]
+    """Read what `pack_dual` wrote, k (n,) to `out`; ends (n,) k of an entry at its top, or (0,) where that is the
+    level.
 
     Returns whether `data` holds all of it: nothing beyond is read.
     """

@@ -135,7 +135,7 @@ def _close(left, place, dual, target):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _screen(left, place, dual, target):  # type: ignore[no-untyped-def]
+def _screen_place(left, place, dual, target):  # type: ignore[no-untyped-def]
     """Screen a place by a dual vector; returns the one below it."""
     here = left.places[place]
     here.feature = left.weights.size
@@ -157,7 +157,7 @@ def _split_place(left, place, j, bound, dual):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _finish(given, asked, left, ruled, node, stop):  # type: ignore[no-untyped-def]
+def _finish_last_place(given, asked, left, ruled, node, stop):  # type: ignore[no-untyped-def]
     """Rule out all completions of ``left.child``, a selection with one free place; node as of `_give_back`."""
     place, _, bound, dual, age = node
     states = left.child
@@ -177,7 +177,7 @@ def _finish(given, asked, left, ruled, node, stop):  # type: ignore[no-untyped-d
     total.steps += of.steps
     total.svms += of.solved
     for t in range(of.used):
-        place = _screen(left, place, ruled.used[t] + 1, asked.target)
+        place = _screen_place(left, place, ruled.used[t] + 1, asked.target)
     for j in free:
         states[j] = OUTSIDE
     for t in range(of.above):
@@ -220,7 +220,7 @@ def _order_columns(given, asked, inside, free, ruled):  # type: ignore[no-untype
 
 
 @compiled(nogil=True)
-def _behind(order, t, target):  # type: ignore[no-untyped-def]
+def _bound_behind(order, t, target):  # type: ignore[no-untyped-def]
     """The bound of what is left behind the first t columns, and which of these columns cannot be in: from where on."""
     bound, _, outside = earned(order.g, order.held, order.gains[t:], 2, target)
     return bound, t + outside
@@ -241,8 +241,8 @@ def _in_turn(given, sides, asked, left, ruled, of, stop):  # type: ignore[no-unt
     now = left.now
     inside = _of_state(left.states, INSIDE)
     order, at = _order_columns(given, asked, inside, _of_state(left.states, FREE), ruled)
-    whole, last = _behind(order, 0, asked.target)
-    here, _ = _behind(order, asked.begin, asked.target)
+    whole, last = _bound_behind(order, 0, asked.target)
+    here, _ = _bound_behind(order, asked.begin, asked.target)
     if asked.begin > 0 and (asked.begin >= last or whole >= asked.target or here >= asked.target):
         # The part before has closed what there is.
         return
@@ -251,7 +251,7 @@ def _in_turn(given, sides, asked, left, ruled, of, stop):  # type: ignore[no-unt
     copy_to(left.states, now)
     if last < order.ids.size and whole < asked.target:
         if asked.begin == 0:
-            place = _screen(left, place, _keep_dual(given, order, at, ruled), asked.target)
+            place = _screen_place(left, place, _keep_dual(given, order, at, ruled), asked.target)
         for t in range(last, order.ids.size):
             now[order.ids[t]] = OUTSIDE
     for t in range(asked.begin):
@@ -260,7 +260,7 @@ def _in_turn(given, sides, asked, left, ruled, of, stop):  # type: ignore[no-unt
     dual = 0
     t = asked.begin
     while t <= min(asked.end, last):
-        rest = _behind(order, t, asked.target)[0]
+        rest = _bound_behind(order, t, asked.target)[0]
         if rest > bound and (t == asked.begin or rest >= asked.target or t == asked.end):
             bound, dual = rest, _keep_dual(given, order, at, ruled)
         if rest >= asked.target:
@@ -281,7 +281,7 @@ def _in_turn(given, sides, asked, left, ruled, of, stop):  # type: ignore[no-unt
         if stop[0] != 0 or not _has_room(sides, left, ruled):
             _give_back(left, left.child, node)
         else:
-            _finish(given, asked, left, ruled, node, stop)
+            _finish_last_place(given, asked, left, ruled, node, stop)
     is_empty = _of_state(now, FREE).size == 0
     _give_back(left, now, (place, LEAF if is_empty else REST, bound, dual, of.age + 1))
 
@@ -350,7 +350,7 @@ def enumerate_nodes(given, sides, nodes, asked, left, ruled, stop):  # type: ign
             if stop[0] != 0 or not _has_room(sides, mine, vectors):
                 _give_back(mine, left.child, node)
             else:
-                _finish(given, asked, mine, vectors, node, stop)
+                _finish_last_place(given, asked, mine, vectors, node, stop)
         total = left.totals[of]
         total.duals = ruled.totals[0].duals + 1
         total.bytes = ruled.totals[0].bytes

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import hold_until_here, lend
-from mipfs.kernels.newton import cholesky, cholesky_solve
-from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify, phi, threshold_level
+from mipfs.compiled.lent import hold_until_here, lend_arrays
+from mipfs.kernels.newton import cholesky_in_place, cholesky_solve
+from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify_weights, phi, threshold_level
 from mipfs.kernels.vectors import copy_to
 
 
@@ -116,7 +116,7 @@ def face_direction(model, grad, x, cls, tau, sign, mu, out):  # type: ignore[no-
             rhs[a] -= x[r]
         elif r < k:
             rhs[a] -= sign[r] * tau[r]
-    cholesky(G)
+    cholesky_in_place(G)
     cholesky_solve(G, rhs)
     for a in range(count):
         out[active[a]] = rhs[a]
@@ -131,7 +131,7 @@ def pull(H, r, delta, pulled):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def sweep(model, x, level, cls, moved, pulled):  # type: ignore[no-untyped-def]
+def coordinate_sweep(model, x, level, cls, moved, pulled):  # type: ignore[no-untyped-def]
     """Every coordinate to its minimum, one after the other; `cls` are the classes of x, and are kept up."""
     H, g, forced, K, bias = model.H, model.g, model.forced, model.K, model.bias
     k = x.size
@@ -184,7 +184,7 @@ def sweep(model, x, level, cls, moved, pulled):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def slopes(g, pulled, x, cls, tau, b, grad, sign):  # type: ignore[no-untyped-def]
+def stationarity_gap(g, pulled, x, cls, tau, b, grad, sign):  # type: ignore[no-untyped-def]
     """The gradient of the smooth part and the signs; returns how far it is from −∂Φ, in units of the objective."""
     k = x.size
     error = 0.0
@@ -206,7 +206,7 @@ def slopes(g, pulled, x, cls, tau, b, grad, sign):  # type: ignore[no-untyped-de
 
 
 @compiled(nogil=True)
-def descend(model, tol, out):  # type: ignore[no-untyped-def]
+def minimise_face(model, tol, out):  # type: ignore[no-untyped-def]
     """Minimise a `FaceModel` over d, the prices c of the free features all one number ≥ 0; d goes to `out`."""
     H, g, w, b, c, bias = model.H, model.g, model.w, model.b, model.c, model.bias
     forced = model.forced
@@ -219,7 +219,7 @@ def descend(model, tol, out):  # type: ignore[no-untyped-def]
         (w.copy(), np.empty(k, np.int64), np.empty(k), np.empty(k)),
         (np.zeros(size), np.zeros(size), np.empty(size), np.empty(size)),
     )
-    (x, cls, tau, sign), (moved, pulled, grad, d) = lend(own)
+    (x, cls, tau, sign), (moved, pulled, grad, d) = lend_arrays(own)
     # without a free feature Newton's step is the minimum
     level = 0.0
     sweeps = 0
@@ -230,14 +230,14 @@ def descend(model, tol, out):  # type: ignore[no-untyped-def]
     out[:] = 0.0
     for turn in range(limits.rounds):
         for _ in range(sweeps):
-            classify(x, c, forced, K, cls, tau)
-            sweep(model, x, level, cls, moved, pulled)
+            classify_weights(x, c, forced, K, cls, tau)
+            coordinate_sweep(model, x, level, cls, moved, pulled)
         value = phi(x, c, forced, K, cls, tau) + linear(g, pulled, moved)
         # A step on a face may lead upwards: the best point after the sweeps of a round is what counts.
         if value < best:
             best = value
             copy_to(moved, out)
-        error = slopes(g, pulled, x, cls, tau, b, grad, sign)
+        error = stationarity_gap(g, pulled, x, cls, tau, b, grad, sign)
         if error <= limits.tight * tol or turn == limits.rounds - 1:
             break
         mu = threshold_level(tau, c, forced)

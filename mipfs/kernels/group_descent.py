@@ -32,7 +32,7 @@ class Blocks(NamedTuple):
 
 
 @compiled(nogil=True)
-def sweep(blocks, y, c, w, f, inner):  # type: ignore[no-untyped-def]
+def group_sweep(blocks, y, c, w, f, inner):  # type: ignore[no-untyped-def]
     """One pass over the groups; the number of weights that moved.
 
     w, f : weights and values of the classifier, changed in place; inner : steps of a block at most.

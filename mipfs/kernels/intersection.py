@@ -44,7 +44,7 @@ def intersection_scores(knots, starts, rows, levels, v, out):  # type: ignore[no
 
 
 @compiled(nogil=True)
-def hats(x, knots, columns, values, counts):  # type: ignore[no-untyped-def]
+def hat_coordinates(x, knots, columns, values, counts):  # type: ignore[no-untyped-def]
     """The coordinates of every x_i >= 0, as rows of at most `columns.shape[1]` entries that are not zero.
 
     Parameters

@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import hold_until_here, lend
-from mipfs.kernels.face_descent import descend, face_direction, linear, multiply
-from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify, phi, phi_slope, threshold_level
+from mipfs.compiled.lent import hold_until_here, lend_arrays
+from mipfs.kernels.face_descent import face_direction, linear, minimise_face, multiply
+from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify_weights, phi, phi_slope, threshold_level
 from mipfs.kernels.vectors import along, copy_to
 
 
@@ -51,7 +51,7 @@ class ModelDirection(NamedTuple):
 
 
 @compiled(nogil=True)
-def even(c, forced, K):  # type: ignore[no-untyped-def]
+def has_even_prices(c, forced, K):  # type: ignore[no-untyped-def]
     """Whether the free features have one price, which is not negative."""
     for t in range(forced, c.size):
         if c[t] != c[forced] or c[t] < 0.0:
@@ -62,8 +62,8 @@ def even(c, forced, K):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def minimise_model(model, tol, count, out):  # type: ignore[no-untyped-def]
     """Minimise a `FaceModel`, made of `count` samples, about to the accuracy `tol`; its step goes to `out`."""
-    if even(model.c, model.forced, model.K):
-        descend(model, tol, out)
+    if has_even_prices(model.c, model.forced, model.K):
+        minimise_face(model, tol, out)
     else:
         by_classes(model, tol, count, out)
 
@@ -75,7 +75,7 @@ def is_firm(price, tau):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def lack(model, here, way):  # type: ignore[no-untyped-def]
+def stationarity_gap(model, here, way):  # type: ignore[no-untyped-def]
     """The gradient and the signs, in `way`; how far the point is from stationary, in units of the objective.
 
     Returns that of the face and that outside; the feature that is out whose gradient exceeds τ most (−1 for none), and
@@ -114,7 +114,7 @@ def lack(model, here, way):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def enter(forced, here, way, best, least, room):  # type: ignore[no-untyped-def]
+def enter_features(forced, here, way, best, least, room):  # type: ignore[no-untyped-def]
     """Take in the feature `best`, and the others that are out where |gradient| − τ > `least`, in `room` places.
 
     Those with a threshold are fractional, and take no whole place.
@@ -136,7 +136,7 @@ def enter(forced, here, way, best, least, room):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def direct(model, here, way, mu, best, keeps):  # type: ignore[no-untyped-def]
+def newton_direction(model, here, way, mu, best, keeps):  # type: ignore[no-untyped-def]
     """Newton's direction on the face, without the features that it would push through zero at once.
 
     The feature `best` stays where `keeps` says so; after three turns all that have weight zero leave, but for it.
@@ -205,7 +205,7 @@ def cut_off(model, here, there, way, length):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def backtrack(model, here, there, way, value, asked):  # type: ignore[no-untyped-def]
+def backtrack_step(model, here, there, way, value, asked):  # type: ignore[no-untyped-def]
     """Shorten the step until the model falls by 1e-3 of what was `asked` for a whole one.
 
     Returns the value there, whether it fell by that, and up to where no weight changes its sign.
@@ -297,23 +297,23 @@ def by_classes(model, tol, count, out):  # type: ignore[no-untyped-def]
     k = model.w.size
     size = model.g.size
     own = place_of(k, size), place_of(k, size), ModelDirection(np.empty(size), np.empty(size), np.empty(k))
-    model, (here, there, way) = lend((model, own))
+    model, (here, there, way) = lend_arrays((model, own))
     copy_to(model.w, here.x)
     value = phi(here.x, model.c, model.forced, model.K, here.cls, here.tau)
     # After a jam, a step that is cut short, features enter one at a time, and only where the face is solved.
     many = True
     for _ in range(most_steps(model.steering.model, k, count)):
         mu = threshold_level(here.tau, model.c, model.forced)
-        face, outside, best, excess, taken = lack(model, here, way)
+        face, outside, best, excess, taken = stationarity_gap(model, here, way)
         if face + outside <= tol:
             break
         is_solved = face <= 0.1 * outside
         if best >= 0 and (many or is_solved):
-            enter(model.forced, here, way, best, 0.01 * excess if many else np.inf, model.K - taken)
+            enter_features(model.forced, here, way, best, 0.01 * excess if many else np.inf, model.K - taken)
         else:
             best = -1
-        direct(model, here, way, mu, best, is_solved)
-        found, pays, end = backtrack(model, here, there, way, value, face + outside)
+        newton_direction(model, here, way, mu, best, is_solved)
+        found, pays, end = backtrack_step(model, here, there, way, value, face + outside)
         if not pays:
             length = least_before(model, here, there, way, end)
             many = many and length > model.steering.model.jam
@@ -322,7 +322,7 @@ def by_classes(model, tol, count, out):  # type: ignore[no-untyped-def]
                 if not many:
                     break
                 many = False
-                classify(here.x, model.c, model.forced, model.K, here.cls, here.tau)
+                classify_weights(here.x, model.c, model.forced, model.K, here.cls, here.tau)
                 continue
         here, there = there, here
         value = found

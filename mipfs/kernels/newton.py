@@ -144,7 +144,7 @@ def margins(A, u, out):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def combine(A, rows, beta, out):  # type: ignore[no-untyped-def]
+def combine_rows(A, rows, beta, out):  # type: ignore[no-untyped-def]
     """out = Σ over `rows` of β_i a_i."""
     out[:] = 0.0
     for r in range(rows.size):
@@ -182,7 +182,7 @@ def dot(x, y):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, fastmath=True)
-def cholesky(H):  # type: ignore[no-untyped-def]
+def cholesky_in_place(H):  # type: ignore[no-untyped-def]
     """Overwrite the lower triangle of H by its factor; a pivot lost to rounding is lifted.
 
     Four rows at a time share every load of the rows above: five times faster than one at a time.
@@ -249,7 +249,7 @@ def direction_by_columns(A, inner, curve, g, k, out, rows):  # type: ignore[no-u
         if i < k:
             H[i, i] += 1.0
         out[i] = -g[i]
-    cholesky(H)
+    cholesky_in_place(H)
     cholesky_solve(H, out)
 
 
@@ -272,7 +272,7 @@ def direction_by_rows(A, inner, curve, g, k, out):  # type: ignore[no-untyped-de
         K[r, r] += 1.0 / curve[inner[r]]
         lam[r] = -dot(R[r, :k], g[:k])
         y[r] = R[r, d - 1]
-    cholesky(K)
+    cholesky_in_place(K)
     cholesky_solve(K, lam)
     if d > k:
         # λ is affine in db; y_J'λ = −g_b says what db is.
@@ -370,7 +370,7 @@ def newton(given, loss, u, alpha, state, tol, max_steps, work):  # type: ignore[
     for _ in range(max_steps):
         at_margins(loss.at_margins, m, m, c, 0.0, alpha, sums)
         value = sums[0]
-        combine(A, everything, alpha, g)
+        combine_rows(A, everything, alpha, g)
         # The objective is 1-strongly convex in w: ½‖∇_w‖² bounds what w can still gain.
         size = 0.0
         f0 = 0.0

@@ -9,18 +9,18 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import hold_until_here, lend
+from mipfs.compiled.lent import hold_until_here, lend_arrays
 from mipfs.errors import UsageError
 from mipfs.kernels.boolean_newton import STALLED
-from mipfs.kernels.earned import balance, earned, gains, rounded_down, scores_above, to_grid, value_below
+from mipfs.kernels.earned import balance_classes, earned, gains, rounded_down, scores_above, to_grid, value_below
 from mipfs.kernels.order import falling
-from mipfs.kernels.perspective import IN, classify
+from mipfs.kernels.perspective import IN, classify_weights
 from mipfs.kernels.prices import WHOLE, PricedRelaxation, drop_idle, price
 from mipfs.kernels.prices import step as price_step
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
 from mipfs.kernels.structures import Goal, InPlay, RelaxationPoint
 from mipfs.kernels.vectors import copy_to
-from mipfs.pointers import call
+from mipfs.pointers import call_step
 
 RELAX, COMPLETE = 0, 1
 """What is solved of a node next: its relaxation; where one place is free, the SVM of one completion after the other."""
@@ -45,7 +45,7 @@ def in_play_of(states, M, columns):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def enter(alive, grid, sides, piece, work, chosen):  # type: ignore[no-untyped-def]
+def lay_out_node(alive, grid, sides, piece, work, chosen):  # type: ignore[no-untyped-def]
     """Lay out a node: its columns in play, their weights, the penalties at its prices, and a warm start."""
     now = work.now[0]
     newton = work.newton[0]
@@ -89,12 +89,12 @@ def solve(steps, alive, samples, grid, sides, limit, piece, work):  # type: igno
     relax_node(steps, alive, samples, grid, limit, piece, work, piece.nodes[now.node].start)
     if work.stop[0] != 0 and not now.lower > -np.inf:
         return
-    now.bound = earn(alive, samples, grid, limit.cutoff, work, slot)
+    now.bound = earn_bound(alive, samples, grid, limit.cutoff, work, slot)
     if sides.indptr.size == 1 or now.is_leaf or not now.bound < limit.cutoff < np.inf or work.stop[0] != 0:
         return
     # Where the cardinality row binds, Newton's step must keep Σσ: it counts as one of the rows.
     full = alive.M >= 0 and now.sum >= alive.M - WHOLE
-    call(steps.price, alive.Z, samples, sides, work, count, full, slot, size)
+    call_step(steps.price, alive.Z, samples, sides, work, count, full, slot, size)
     if now.gain < work.steering.worth * (limit.cutoff - now.bound):
         return
     copy_to(work.fixed[:count], work.fixed_first)
@@ -105,7 +105,7 @@ def solve(steps, alive, samples, grid, sides, limit, piece, work):  # type: igno
     if work.stop[0] != 0 and not now.lower > -np.inf:
         return
     exponent = now.exponent
-    again = earn(alive, samples, grid, limit.cutoff, work, slot + 1)
+    again = earn_bound(alive, samples, grid, limit.cutoff, work, slot + 1)
     now.missing = now.gain - max(0.0, again - now.bound)
     if again > now.bound:
         now.bound = again
@@ -122,7 +122,7 @@ def price_further(Z, samples, sides, work, count, full, slot, size):  # type: ig
     """A step of the prices from those of a node, to `work.y_next`; what it promises is `work.now.gain`."""
     now = work.now[0]
     beta = work.alphas[slot] / size
-    at = lend(
+    at = lend_arrays(
         PricedRelaxation(
             work.columns[:count], now.forced, full, work.w[:count], work.sigma[:count], beta, work.newton[0].rho, size
         )
@@ -171,7 +171,7 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
     copy_to(alpha, work.best)
     for t in range(count):
         work.costs[t] = work.priced[work.columns[t]] / size
-    in_play = lend(InPlay(work.columns[:count], forced, room, work.costs[:count]))
+    in_play = lend_arrays(InPlay(work.columns[:count], forced, room, work.costs[:count]))
     # The bound that the node inherits, which it must rise above where `rises` says so.
     known = (node.bound - now.constant) / size if limit.rises != 0.0 and not now.completes else -np.inf
     # By this much the goal lies above the cutoff: rounding α to the grid may take as much off the bound.
@@ -188,7 +188,7 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
         tol = 0.1 * work.steering.exact
         share = 1.0
     for _attempt in range(2):
-        goal = lend(Goal(now.edge / size + rounding, tol, share, known, work.stop, work.steering))
+        goal = lend_arrays(Goal(now.edge / size + rounding, tol, share, known, work.stop, work.steering))
         relax_in_slices(steps, alive.Z, samples, in_play, goal, work, alpha)
         piece.totals[0].steps += now.steps
         # Weights that overflowed are nothing to go on from.
@@ -211,10 +211,10 @@ def relax_in_slices(steps, Z, samples, in_play, goal, work, alpha):  # type: ign
     now = work.now[0]
     newton = work.newton[0]
     best = np.empty(alpha.size)
-    point = lend(RelaxationPoint(work.w[: in_play.cols.size], alpha, best))
+    point = lend_arrays(RelaxationPoint(work.w[: in_play.cols.size], alpha, best))
     now.steps = 0
     for _ in range(work.steering.slices):
-        call(steps.relax, steps.minimise_model, Z, samples, in_play, goal, point, newton)
+        call_step(steps.relax, steps.minimise_model, Z, samples, in_play, goal, point, newton)
         now.steps += newton.steps
         if newton.lower > now.lower:
             now.lower = newton.lower
@@ -231,7 +231,7 @@ def relaxed_of(w, costs, forced, room, sigma, classes, tau):  # type: ignore[no-
 
     `classes`, `tau` (q,) are scratch.
     """
-    classify(w, costs, forced, room, classes, tau)
+    classify_weights(w, costs, forced, room, classes, tau)
     undecided = 0
     total = float(forced)
     sigma[:forced] = 1.0
@@ -258,14 +258,14 @@ def place_to_split(branch, relaxed, states):  # type: ignore[no-untyped-def]
                 count += 1
         if count > 0:
             break
-    t = call(branch, relaxed, places[:count])
+    t = call_step(branch, relaxed, places[:count])
     if t < 0 or t >= relaxed.atoms.size or states[relaxed.atoms[t]] != FREE:
         raise UsageError("a branching rule must return one of the places that it is given")
     return t
 
 
 @compiled(nogil=True, inline="always")
-def earn(alive, samples, grid, cutoff, work, slot):  # type: ignore[no-untyped-def]
+def earn_bound(alive, samples, grid, cutoff, work, slot):  # type: ignore[no-untyped-def]
     """Put the best dual vector on the grid, in a slot of `work`: the bound that it earns; what it fixes, in `fixed`."""
     now = work.now[0]
     columns = work.columns[: work.now[0].count]
@@ -291,7 +291,7 @@ def round_dual(samples, grid, best, bits, whole, alpha, v):  # type: ignore[no-u
         v[i] = best[i] * grid.size
     q = to_grid(v, grid.top, bits, whole)
     if samples.bias:
-        balance(whole, grid.top, q, y)
+        balance_classes(whole, grid.top, q, y)
     step = 2.0**-q
     for i in range(best.size):
         alpha[i] = whole[i] * step

@@ -8,7 +8,7 @@ from mipfs.compiled import compiled
 
 
 @compiled(nogil=True)
-def sink(keys, items, root, end):  # type: ignore[no-untyped-def]
+def sift_down(keys, items, root, end):  # type: ignore[no-untyped-def]
     """Move an entry down a heap whose parents are the larger ones."""
     while 2 * root + 1 < end:
         child = 2 * root + 1
@@ -26,15 +26,15 @@ def sort_up(keys, items):  # type: ignore[no-untyped-def]
     """Sort keys (n,) in place, the least first, and `items` with them (Williams's heap sort, 1964)."""
     n = keys.size
     for root in range(n // 2 - 1, -1, -1):
-        sink(keys, items, root, n)
+        sift_down(keys, items, root, n)
     for end in range(n - 1, 0, -1):
         keys[0], keys[end] = keys[end], keys[0]
         items[0], items[end] = items[end], items[0]
-        sink(keys, items, 0, end)
+        sift_down(keys, items, 0, end)
 
 
 @compiled(nogil=True)
-def largest(values, K):  # type: ignore[no-untyped-def]
+def kth_largest(values, K):  # type: ignore[no-untyped-def]
     """The K-th largest of values (n,), 1 ≤ K ≤ n, which are moved about (Hoare's selection, 1961)."""
     low = 0
     high = values.size - 1
@@ -68,7 +68,7 @@ def sum_of_largest(values, K):  # type: ignore[no-untyped-def]
         return 0.0
     if values.size > K:
         # The K largest stand in front then.
-        largest(values, K)
+        kth_largest(values, K)
     return values[: min(K, values.size)].sum()
 
 
@@ -86,7 +86,7 @@ def first_up(keys, items, K):  # type: ignore[no-untyped-def]
     """Bring the K least keys to the front, 1 ≤ K ≤ n, in order, and `items` with them."""
     n = keys.size
     if n > K:
-        limit = -largest(-keys, K)
+        limit = -kth_largest(-keys, K)
         at = 0
         for t in range(n):
             if keys[t] < limit:

@@ -97,7 +97,7 @@ def even_level(w, forced, K, rest):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def classify(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
+def classify_weights(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
     """Classes and thresholds of weights w (forced features first, always in); returns μ.
 
     `c` are the penalties of all, `K` is how many free features may be in. Where at most K weights are non-zero and
@@ -148,8 +148,8 @@ def threshold_level(tau, c, forced):  # type: ignore[no-untyped-def]
 
 @compiled(nogil=True)
 def phi(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
-    """½‖w‖² of the forced features + Φ of the free ones, and their derivative's parts from `classify`."""
-    mu = classify(w, c, forced, K, cls, tau)
+    """½‖w‖² of the forced features + Φ of the free ones, and their derivative's parts from `classify_weights`."""
+    mu = classify_weights(w, c, forced, K, cls, tau)
     # By duality at μ: the sum over j of the least ½w²/σ + (c + μ)σ, less μK.
     total = -mu * K
     for t in range(w.size):
@@ -165,7 +165,7 @@ def phi(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def phi_slope(w, d, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
     """Derivative along d of Φ at w, from the right."""
-    classify(w, c, forced, K, cls, tau)
+    classify_weights(w, c, forced, K, cls, tau)
     total = 0.0
     for j in range(w.size):
         if cls[j] == IN:

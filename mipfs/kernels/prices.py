@@ -24,7 +24,7 @@ from mipfs.compiled import compiled
 from mipfs.kernels.columns import add_curvature
 from mipfs.kernels.earned import rounded_down
 from mipfs.kernels.loss import curvature
-from mipfs.kernels.newton import cholesky, cholesky_solve
+from mipfs.kernels.newton import cholesky_in_place, cholesky_solve
 from mipfs.kernels.propagation import idle_rows
 from mipfs.kernels.vectors import copy_to
 
@@ -35,14 +35,14 @@ WHOLE = 1e-6
 class BindingRows(NamedTuple):
     """Rows that bind, at most as many as there are.
 
-    rows, side : numbers and sides ±1;  short : how far σ is inside;  held : multipliers ≥ 0
+    rows, side : numbers and sides ±1;  slack : how far σ is inside;  multipliers : theirs, ≥ 0
     equal : whether both ends are one
     """
 
     rows: npt.NDArray[Any]
     side: npt.NDArray[Any]
-    short: npt.NDArray[Any]
-    held: npt.NDArray[Any]
+    slack: npt.NDArray[Any]
+    multipliers: npt.NDArray[Any]
     equal: npt.NDArray[Any]
 
 
@@ -129,9 +129,9 @@ def measure_missed(sides, y, cols, sigma, dense):  # type: ignore[no-untyped-def
 
 
 @compiled(nogil=True)
-def binding(sides, y, size, at, sigma, found):  # type: ignore[no-untyped-def]
+def find_binding_rows(sides, y, size, at, sigma, found):  # type: ignore[no-untyped-def]
     """Write the rows that bind to `found`; returns how many. `at`: (k,) places of the columns in sigma, or −1."""
-    rows, side, short, held, equal = found.rows, found.side, found.short, found.held, found.equal
+    rows, side, short, held, equal = found.rows, found.side, found.slack, found.multipliers, found.equal
     indptr, indices, data, ends = sides.indptr, sides.indices, sides.data, sides.ends
     count = indptr.size - 1
     active = 0
@@ -184,7 +184,7 @@ def steps_of(S, short, held, equal, first, turns, change):  # type: ignore[no-un
                 K[i, j] = S[places[i], places[j]] * root / np.sqrt(max(S[places[j], places[j]], 1e-300))
         for i in range(size):
             K[i, i] += 1e-12
-        cholesky(K)
+        cholesky_in_place(K)
         cholesky_solve(K, x)
         for a in range(active):
             change[a] = -held[a]
@@ -326,7 +326,7 @@ def step(Z, samples, sides, relaxed, y, steering, at, after):  # type: ignore[no
     found = BindingRows(
         np.empty(count, np.int64), np.empty(count), np.empty(count), np.empty(count), np.empty(count, np.bool_)
     )
-    active = binding(sides, y, size, at, relaxed.sigma, found)
+    active = find_binding_rows(sides, y, size, at, relaxed.sigma, found)
     places = np.empty(q, np.int64)
     fractional = np.empty(q, np.bool_)
     n_part = not_out(relaxed, at, places, fractional)
@@ -337,10 +337,10 @@ def step(Z, samples, sides, relaxed, y, steering, at, after):  # type: ignore[no
     A = binding_matrix(sides, found, active, first, at, n_part)
     H = curvature_of(Z, samples, relaxed, J)
     G, bend, stiff = bend_of(relaxed, J, fractional, A, steering.inner, H)
-    cholesky(H)
+    cholesky_in_place(H)
     S = eliminate_rows(H, G, A, bend, steering.held * bend + stiff)
-    short = found.short[:active]
-    held = found.held[:active]
+    short = found.slack[:active]
+    held = found.multipliers[:active]
     change = np.empty(active)
     steps_of(S, short, held, found.equal[:active], first, steering.turns, change)
     # The quadratic model of D at its maximum: ½ dλ'(Ãσ − u).

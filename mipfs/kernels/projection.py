@@ -15,7 +15,7 @@ def balance_at(nu, alpha, slope, top, y):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def nearest(alpha, slope, top, y, breaks, found):  # type: ignore[no-untyped-def]
+def project_on_box(alpha, slope, top, y, breaks, found):  # type: ignore[no-untyped-def]
     """Write clip(α − ν slope, 0, top) to `found` (n,), for the ν between sorted `breaks` at which y'· vanishes."""
     low = 0
     high = breaks.size - 1

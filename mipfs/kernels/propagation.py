@@ -12,7 +12,7 @@ FREE, INSIDE, OUTSIDE = 0, 1, 2
 
 
 @compiled(nogil=True)
-def propagate(sides, M, states, atoms, causes):  # type: ignore[no-untyped-def]
+def propagate_rows(sides, M, states, atoms, causes):  # type: ignore[no-untyped-def]
     """Fix `states` in place to a fixed point; returns the number of atoms fixed and the side that breaks, or -1.
 
     Parameters

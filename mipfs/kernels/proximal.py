@@ -125,7 +125,7 @@ def group_norms(x, pointer, out):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def filling(norms, step, room):  # type: ignore[no-untyped-def]
+def filling_level(norms, step, room):  # type: ignore[no-untyped-def]
     """θ with Σ_t min(max(θ norms_t − step, 0), 1) = room; inf where no more than `room` norms are above 0.
 
     The sum rises with θ, and is linear between its kinks: Newton's steps within a bracket.
@@ -174,7 +174,7 @@ def half_square(norms, room):  # type: ignore[no-untyped-def]
     """½ (Σ norms_t)² of a mixture; of a face the least ½ Σ norms_t²/σ_t over 0 ≤ σ ≤ 1, Σσ ≤ room."""
     if room < 0.0:
         return 0.5 * norms.sum() ** 2
-    theta = filling(norms, 0.0, room)
+    theta = filling_level(norms, 0.0, room)
     total = 0.0
     for t in range(norms.size):
         if norms[t] > 0.0:
@@ -196,7 +196,7 @@ def shrink(x, pointer, step, room, norms):  # type: ignore[no-untyped-def]
     if room < 0.0:
         level = threshold(norms, step)
     else:
-        theta = filling(norms, step, room)
+        theta = filling_level(norms, step, room)
     for t in range(norms.size):
         factor = 0.0
         sigma = 0.0
@@ -258,7 +258,7 @@ def scratch_of(n, columns, groups):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline="always")
-def extrapolate(at, beta, scratch):  # type: ignore[no-untyped-def]
+def extrapolate_point(at, beta, scratch):  # type: ignore[no-untyped-def]
     """The point x + β (x − old), in `mid`, and its margins."""
     x = at.x
     old = at.old
@@ -273,7 +273,7 @@ def extrapolate(at, beta, scratch):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline="always")
-def gradient(given, groups_of, alpha, scratch):  # type: ignore[no-untyped-def]
+def group_gradient(given, groups_of, alpha, scratch):  # type: ignore[no-untyped-def]
     """∇L where L' = −α: −D_t'Z'α of every group, and −y'α of the bias, in `g`."""
     y = given.y
     unit = given.unit
@@ -371,9 +371,9 @@ def run_accelerated(given, groups_of, at, tol, change, max_steps):  # type: igno
     for _ in range(max_steps):
         # Nesterov's momentum: t' = ½(1 + √(1 + 4t²)), and the point is extrapolated by (t − 1)/t'.
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
-        extrapolate(at, (momentum - 1.0) / following, scratch)
+        extrapolate_point(at, (momentum - 1.0) / following, scratch)
         value = loss_and_dual(given.loss, scratch.m_mid, given.c, alpha, scratch.sums)
-        gradient(given, groups_of, alpha, scratch)
+        group_gradient(given, groups_of, alpha, scratch)
         L, now = proximal_step(given, groups_of, alpha, value, L, scratch)
         state[2] += 1
         # The objective rose: the step is made again from x, without momentum.

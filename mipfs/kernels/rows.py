@@ -73,7 +73,7 @@ def kinds(A: Any, most: int) -> tuple[Integers, Integers]:
     values, columns, pointer = A if isinstance(A, tuple) else _as_triple(A)
     first = np.empty(most, np.int64)
     kind = np.empty(pointer.size - 1, np.int64)
-    count = _kinds(values.view(np.uint64), values, columns, pointer, first, kind)
+    count = _classify_rows(values.view(np.uint64), values, columns, pointer, first, kind)
     return first[:count], kind
 
 
@@ -93,7 +93,7 @@ def _as_triple(A: npt.NDArray[np.float64]) -> tuple[Any, Any, Any]:
 
 
 @compiled(nogil=True)
-def _kinds(bits, values, columns, pointer, first, kind):  # type: ignore[no-untyped-def]
+def _classify_rows(bits, values, columns, pointer, first, kind):  # type: ignore[no-untyped-def]
     """Fill `first` and `kind`; the number of kinds, 0 where there are more than `first` has room for."""
     n = pointer.size - 1
     count = 0
@@ -118,7 +118,7 @@ def _kinds(bits, values, columns, pointer, first, kind):  # type: ignore[no-unty
                 kind[i] = count
                 count += 1
                 break
-            if _alike(values, columns, pointer, i, first[t]):
+            if _equal_rows(values, columns, pointer, i, first[t]):
                 kind[i] = t
                 break
             slot = (slot + 1) % size
@@ -126,7 +126,7 @@ def _kinds(bits, values, columns, pointer, first, kind):  # type: ignore[no-unty
 
 
 @compiled(nogil=True)
-def _alike(values, columns, pointer, i, j):  # type: ignore[no-untyped-def]
+def _equal_rows(values, columns, pointer, i, j):  # type: ignore[no-untyped-def]
     """Whether two rows hold the same numbers other than zero."""
     a = pointer[i]
     b = pointer[j]

@@ -23,7 +23,7 @@ MOST_PROXIMAL_STEPS = 40
 
 
 @compiled()
-def _step(G, slope, free, size, delta, L, x, one):  # type: ignore[no-untyped-def]
+def _newton_step_of_free_set(G, slope, free, size, delta, L, x, one):  # type: ignore[no-untyped-def]
     """The Newton step of the free set under Σ(step) = 0, in x; returns the multiplier of the sum, NaN on failure.
 
     The slopes are taken about their mean: near the optimum they are equal, and G + δ may be nearly singular.
@@ -75,7 +75,7 @@ def _step(G, slope, free, size, delta, L, x, one):  # type: ignore[no-untyped-de
 
 
 @compiled()
-def _slope(G, d, beta, centre, free, size, delta, k):  # type: ignore[no-untyped-def]
+def _gradient_entry(G, d, beta, centre, free, size, delta, k):  # type: ignore[no-untyped-def]
     """Entry k of the gradient d − Gβ − δ(β − β̄)."""
     total = d[k] - delta * (beta[k] - centre[k])
     for i in range(size):
@@ -84,7 +84,7 @@ def _slope(G, d, beta, centre, free, size, delta, k):  # type: ignore[no-untyped
 
 
 @compiled()
-def maximise(G, d, beta, relative):  # type: ignore[no-untyped-def]
+def maximise_on_simplex(G, d, beta, relative):  # type: ignore[no-untyped-def]
     """Maximise over β in place, from a feasible β; returns the active-set steps.
 
     Parameters
@@ -123,8 +123,8 @@ def maximise(G, d, beta, relative):  # type: ignore[no-untyped-def]
         for _inner in range(10 * K + 50):
             steps += 1
             for i in range(size):
-                slope[free[i]] = _slope(G, d, beta, centre, free, size, delta, free[i])
-            level = _step(G, slope, free, size, delta, L, x, one)
+                slope[free[i]] = _gradient_entry(G, d, beta, centre, free, size, delta, free[i])
+            level = _newton_step_of_free_set(G, slope, free, size, delta, L, x, one)
             if np.isnan(level):
                 return steps
             # The longest step that leaves β non-negative, and the entry that ends it.
@@ -155,7 +155,7 @@ def maximise(G, d, beta, relative):  # type: ignore[no-untyped-def]
             entering = -1
             for k in range(K):
                 if not is_free[k]:
-                    slope[k] = _slope(G, d, beta, centre, free, size, delta, k)
+                    slope[k] = _gradient_entry(G, d, beta, centre, free, size, delta, k)
                     if slope[k] > worst:
                         worst = slope[k]
                         entering = k

@@ -165,7 +165,7 @@ of the curvature; slope along a step, its proximal part and that one's bend; ste
 working set, rows with curvature, and rows whose curvature the model holds."""
 
 
-def _kind(default: Any) -> Any:
+def _numba_type(default: Any) -> Any:
     """How kernels read a setting; a record of settings as a record."""
     if dataclasses.is_dataclass(default):
         return _kind_of_record(default.__class__)
@@ -175,16 +175,16 @@ def _kind(default: Any) -> Any:
 @cache
 def _kind_of_record(owner: Any) -> Any:
     """How kernels read the records of a class of settings."""
-    return np.dtype([(one.name, _kind(one.default)) for one in dataclasses.fields(owner)])
+    return np.dtype([(one.name, _numba_type(one.default)) for one in dataclasses.fields(owner)])
 
 
-STEERING = _kind(NodeSettings())
+STEERING = _numba_type(NodeSettings())
 """The numbers of `mipfs.settings.NodeSettings`, as kernels read them."""
 
 
 def steering_of(settings: Any) -> Any:
     """A record of settings, of nodes or of completions, for the kernels."""
-    return np.array([dataclasses.astuple(settings)], _kind(settings))[0]
+    return np.array([dataclasses.astuple(settings)], _numba_type(settings))[0]
 
 
 class RelaxationPoint(NamedTuple):

@@ -13,12 +13,12 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
-from mipfs.compiled.lent import lend
+from mipfs.compiled.lent import lend_arrays
 from mipfs.kernels.boolean_newton import STALLED
-from mipfs.kernels.earned import pack
-from mipfs.kernels.node import COMPLETE, RELAX, enter, place_to_split, solve
+from mipfs.kernels.earned import pack_dual
+from mipfs.kernels.node import COMPLETE, RELAX, lay_out_node, place_to_split, solve
 from mipfs.kernels.prices import measure_missed
-from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
+from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate_rows
 from mipfs.kernels.structures import ExploredPiece, RelaxedNode
 from mipfs.kernels.vectors import copy_to
 
@@ -39,10 +39,10 @@ def explore(steps, alive, samples, grid, sides, limits, pieces, work):  # type: 
     steps, alive, samples, grid, sides, limits, pieces, work : as in `mipfs.kernels.structures`
         limits (B,), and the arrays of `pieces` have a leading axis
     """
-    alive, samples, grid, sides, pieces, work = lend((alive, samples, grid, sides, pieces, work))
+    alive, samples, grid, sides, pieces, work = lend_arrays((alive, samples, grid, sides, pieces, work))
     for of in range(limits.size):
         copy_to(work.first[of], work.alphas[0])
-        explore_below(steps, alive, samples, grid, sides, limits[of], lend(piece_of(pieces, of)), work)
+        explore_below(steps, alive, samples, grid, sides, limits[of], lend_arrays(piece_of(pieces, of)), work)
 
 
 @compiled(nogil=True, inline="always")
@@ -50,7 +50,7 @@ def explore_below(steps, alive, samples, grid, sides, limit, piece, work):  # ty
     """Explore from the open node of one piece: choose, relax, earn, prune, offer, fix, split."""
     total = piece.totals[0]
     now = work.now[0]
-    plant(piece)
+    plant_piece(piece)
     while has_room(sides, piece, total) and work.stop[0] == 0:
         chosen = choose(piece, total, limit.level)
         if chosen < 0:
@@ -59,11 +59,11 @@ def explore_below(steps, alive, samples, grid, sides, limit, piece, work):  # ty
         if node.bound >= limit.cutoff:
             prune(piece, node)
             continue
-        enter(alive, grid, sides, piece, work, chosen)
+        lay_out_node(alive, grid, sides, piece, work, chosen)
         solve(steps, alive, samples, grid, sides, limit, piece, work)
         if work.stop[0] != 0 and not now.bound > -np.inf:
             break
-        is_split = fathom(alive, grid, sides, limit, piece, work, fate(grid, limit, work))
+        is_split = fathom(alive, grid, sides, limit, piece, work, node_fate(grid, limit, work))
         if is_split and not goes_on(alive, sides, piece, work):
             split_node(steps.branch, alive, sides, limit, piece, work)
 
@@ -96,8 +96,8 @@ def settle_relaxed(branch, alive, grid, sides, limits, pieces, work, of):  # typ
 
     One that is decided is a leaf: nothing is left to relax.
     """
-    alive, grid, sides, pieces, work = lend((alive, grid, sides, pieces, work))
-    piece = lend(piece_of(pieces, of))
+    alive, grid, sides, pieces, work = lend_arrays((alive, grid, sides, pieces, work))
+    piece = lend_arrays(piece_of(pieces, of))
     node = piece.nodes[0]
     if fathom(alive, grid, sides, limits[of], piece, work, OPEN):
         split_node(branch, alive, sides, limits[of], piece, work)
@@ -108,9 +108,9 @@ def settle_relaxed(branch, alive, grid, sides, limits, pieces, work, of):  # typ
 @compiled(nogil=True)
 def plant_all(pieces):  # type: ignore[no-untyped-def]
     """Every piece is its open node alone."""
-    pieces = lend(pieces)
+    pieces = lend_arrays(pieces)
     for i in range(pieces.totals.shape[0]):
-        plant(lend(piece_of(pieces, i)))
+        plant_piece(lend_arrays(piece_of(pieces, i)))
 
 
 @compiled(nogil=True, inline="always")
@@ -123,7 +123,7 @@ def piece_of(pieces, of):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def plant(piece):  # type: ignore[no-untyped-def]
+def plant_piece(piece):  # type: ignore[no-untyped-def]
     """A piece that is its open node alone; one whose prices seem to lose much is for another, who finds them anew."""
     total = piece.totals[0]
     node = piece.nodes[0]
@@ -220,7 +220,7 @@ def keep_dual(grid, piece, work):  # type: ignore[no-untyped-def]
         return
     dual = piece.duals[now.dual]
     dual.grid = now.exponent
-    dual.end, dual.top, dual.width = pack(
+    dual.end, dual.top, dual.width = pack_dual(
         work.wholes[now.dual], grid.c, now.exponent, grid.weighted, piece.packed, total.bytes
     )
     total.bytes = dual.end
@@ -264,7 +264,7 @@ def offer(grid, piece, work):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def fate(grid, limit, work):  # type: ignore[no-untyped-def]
+def node_fate(grid, limit, work):  # type: ignore[no-untyped-def]
     """What becomes of a node that is not pruned: STUCK, LEAF, or OPEN, which is split."""
     now = work.now[0]
     if now.is_leaf:
@@ -309,11 +309,11 @@ def fix(alive, sides, limit, piece, work):  # type: ignore[no-untyped-def]
     for t in range(now.forced, now.count):
         if work.fixed[t] != FREE:
             states[work.columns[t]] = work.fixed[t]
-    return settle(sides, alive.M, piece, work, now.node)
+    return fix_by_rows(sides, alive.M, piece, work, now.node)
 
 
 @compiled(nogil=True)
-def settle(sides, M, piece, work, t):  # type: ignore[no-untyped-def]
+def fix_by_rows(sides, M, piece, work, t):  # type: ignore[no-untyped-def]
     """Fix what the rows fix in a node: a chain of places, the other side of each refuted; whether anything is left."""
     node = piece.nodes[t]
     node.place = settle_rows(sides, M, piece, piece.states[t], node.place, work)
@@ -323,7 +323,7 @@ def settle(sides, M, piece, work, t):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def settle_rows(sides, M, piece, states, at, work):  # type: ignore[no-untyped-def]
     """Fix what the rows fix at a place of a piece; returns the place where that is done, −1 where nothing is left."""
-    found, broken = propagate(sides, states.size if M < 0 else M, states, work.atoms, work.behind)
+    found, broken = propagate_rows(sides, states.size if M < 0 else M, states, work.atoms, work.behind)
     for f in range(found):
         j = work.atoms[f]
         here = piece.places[at]
@@ -417,5 +417,5 @@ def split_node(branch, alive, sides, limit, piece, work):  # type: ignore[no-unt
     here.outside, here.inside = open_place(piece), open_place(piece)
     node.place = here.outside
     piece.nodes[child].place = here.inside
-    settle(sides, alive.M, piece, work, now.node)
-    settle(sides, alive.M, piece, work, child)
+    fix_by_rows(sides, alive.M, piece, work, now.node)
+    fix_by_rows(sides, alive.M, piece, work, child)

@@ -47,7 +47,7 @@ def _is_blank(c):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _number(text, at, powers):  # type: ignore[no-untyped-def]
+def _parse_number(text, at, powers):  # type: ignore[no-untyped-def]
     """(end, value, kind) of the number at `at`: kind 0 read, 1 one for Python to read, 2 none."""
     negative = False
     mantissa = 0
@@ -130,7 +130,7 @@ def parse(text, at, limit, powers, samples, entries, state):  # type: ignore[no-
         while _is_blank(text[at]):
             at += 1
         if text[at] != 10 and text[at] != 35:
-            at, label, kind = _number(text, at, powers)
+            at, label, kind = _parse_number(text, at, powers)
             if kind != 0:
                 state[5] = begin
                 return ODD
@@ -173,7 +173,7 @@ def parse(text, at, limit, powers, samples, entries, state):  # type: ignore[no-
                     return ODD
                 at += 1
                 start = at
-                at, value, kind = _number(text, at, powers)
+                at, value, kind = _parse_number(text, at, powers)
                 if kind == 2:
                     state[5] = begin
                     return ODD
@@ -239,7 +239,7 @@ def count(columns, counts):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def place(columns, start, rows, values, heads, indices, data):  # type: ignore[no-untyped-def]
+def place_entries(columns, start, rows, values, heads, indices, data):  # type: ignore[no-untyped-def]
     """Put entries of the columns from `start` on where their columns go on; heads (w,) move."""
     for s in range(columns.size):
         to = heads[columns[s] - start]

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.compiled import compiled
-from mipfs.kernels.earned import unpack
+from mipfs.kernels.earned import unpack_dual
 from mipfs.kernels.node import RELAX
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
 from mipfs.kernels.structures import DUAL, PLACE, SPLIT, TOTALS, ExploredPiece, only_read
@@ -191,7 +191,7 @@ def lay_out(nodes, duals, weighted, c, pieces, first):  # type: ignore[no-untype
         for i in range(tops.size):
             tops[i] = np.int64(min(np.floor(c[i] / step), 2.0**WHOLE_BITS))
         data = duals.packed[duals.ends[of - 1] if of > 0 else 0 : duals.ends[of]]
-        if not unpack(data, duals.level[of], duals.width[of], tops, whole):
+        if not unpack_dual(data, duals.level[of], duals.width[of], tops, whole):
             return False
         for i in range(c.size):
             first[of, i] = whole[i] * step

@@ -15,7 +15,7 @@ def copy_to(values, out):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def place(values, at, out):  # type: ignore[no-untyped-def]
+def scatter_to(values, at, out):  # type: ignore[no-untyped-def]
     """out[at] = values, (m,) both."""
     for i in range(at.size):
         out[at[i]] = values[i]
@@ -36,7 +36,7 @@ def along(start, way, t, out):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def product(a, b):  # type: ignore[no-untyped-def]
+def dot_in_order(a, b):  # type: ignore[no-untyped-def]
     """a'b, (n,) both, in their order."""
     total = 0.0
     for i in range(a.size):

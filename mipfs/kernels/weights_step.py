@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.compiled import compiled
-from mipfs.kernels.newton import cholesky, cholesky_solve
+from mipfs.kernels.newton import cholesky_in_place, cholesky_solve
 from mipfs.kernels.prices import price
 from mipfs.kernels.propagation import FREE, INSIDE
 from mipfs.kernels.vectors import copy_to
@@ -167,14 +167,14 @@ def weights_step(shape, rows, lanes, count):  # type: ignore[no-untyped-def]
         x = lanes.x[b]
         c = lanes.c[b]
         w = lanes.w[b]
-        k = _norms(shape, lanes.states[b], x, c, w, (norm, ends, free, end))
+        k = _norms_and_ends(shape, lanes.states[b], x, c, w, (norm, ends, free, end))
         if has_price:
             _costs_of(lanes, b, cost)
-        _sigma(lanes, b, norm, has_price, free[:k], end[:k], cost[:k])
+        _sigma_of_node(lanes, b, norm, has_price, free[:k], end[:k], cost[:k])
         if has_rows and _price_rows(rows, lanes, b, norm, ends, priced, dense):
             _costs_of(lanes, b, cost)
-            _sigma(lanes, b, norm, has_price, free[:k], end[:k], cost[:k])
-        _spread(shape, lanes.rx[b], x, c, w, lanes.sigma[b])
+            _sigma_of_node(lanes, b, norm, has_price, free[:k], end[:k], cost[:k])
+        _over_relaxed_weights(shape, lanes.rx[b], x, c, w, lanes.sigma[b])
 
 
 @compiled(nogil=True)
@@ -188,7 +188,7 @@ def _costs_of(lanes, b, cost):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def reprice(rows, lanes, b, priced, dense):  # type: ignore[no-untyped-def]
+def reprice_atoms(rows, lanes, b, priced, dense):  # type: ignore[no-untyped-def]
     """Prices c − A'y of the atoms of a node, and what its rows add to its value, at its multipliers."""
     lanes.constant[b] = price(rows.sides, lanes.y[b], rows.penalty, priced, dense) / rows.size
     for g in range(priced.size):
@@ -213,9 +213,9 @@ def _price_rows(rows, lanes, b, norm, ends, priced, dense):  # type: ignore[no-u
             for s in range(sides.indptr[r], sides.indptr[r + 1]):
                 lanes.costs[b, sides.indices[s]] -= f4(sides.data[s] * (after - before))
     if changes:
-        reprice(rows, lanes, b, priced, dense)
+        reprice_atoms(rows, lanes, b, priced, dense)
     active = np.count_nonzero(lanes.y[b])
-    is_several = 0 < active <= MOST_TOGETHER and active + (lanes.value[b] > 0) > 1
+    is_several = 0 < active <= MOST_TOGETHER and active + (lanes.cardinality_multiplier[b] > 0) > 1
     if is_several and _climb_together(rows, lanes, b, norm, ends, priced, dense):
         changes = True
     return changes
@@ -224,34 +224,34 @@ def _price_rows(rows, lanes, b, norm, ends, priced, dense):  # type: ignore[no-u
 @compiled(nogil=True)
 def _climb_together(rows, lanes, b, norm, ends, priced, dense):  # type: ignore[no-untyped-def]
     """A Newton step of the multipliers that are not 0, the cardinality's among them; whether it raises the value."""
-    first = 1 if lanes.value[b] > 0 else 0
+    first = 1 if lanes.cardinality_multiplier[b] > 0 else 0
     which = np.flatnonzero(lanes.y[b])
     active = which.size
-    step, S = _slopes(rows, lanes, b, norm, ends, which, first)
+    step, S = _multiplier_gradient(rows, lanes, b, norm, ends, which, first)
     if np.abs(step).max() <= MISSED:
         return False
-    cholesky(S)
+    cholesky_in_place(S)
     cholesky_solve(S, step)
-    value, y = lanes.value[b], lanes.y[b].copy()
+    value, y = lanes.cardinality_multiplier[b], lanes.y[b].copy()
     before, share = _value_at(rows, lanes, b, norm, ends), 1.0
     for _ in range(LENGTHS if np.all(np.isfinite(step)) else 0):
-        lanes.value[b] = max(f4(0), value + f4(share * step[0])) if first == 1 else value
+        lanes.cardinality_multiplier[b] = max(f4(0), value + f4(share * step[0])) if first == 1 else value
         for a in range(active):
             r = which[a]
             moved = y[r] + share * step[first + a] * rows.size
             lanes.y[b, r] = moved if 0.0 < moved * np.sign(y[r]) < FARTHEST * rows.size else 0.0
-        reprice(rows, lanes, b, priced, dense)
+        reprice_atoms(rows, lanes, b, priced, dense)
         if _value_at(rows, lanes, b, norm, ends) > before:
             return True
         share *= SHORTER
-    lanes.value[b] = value
+    lanes.cardinality_multiplier[b] = value
     copy_to(y, lanes.y[b])
-    reprice(rows, lanes, b, priced, dense)
+    reprice_atoms(rows, lanes, b, priced, dense)
     return False
 
 
 @compiled(nogil=True)
-def _slopes(rows, lanes, b, norm, ends, which, first):  # type: ignore[no-untyped-def]
+def _multiplier_gradient(rows, lanes, b, norm, ends, which, first):  # type: ignore[no-untyped-def]
     """The gradient of the value in λ, where `first` is 1, and the multipliers `which`; and its curvature, negated."""
     sides = rows.sides
     active = which.size
@@ -260,7 +260,7 @@ def _slopes(rows, lanes, b, norm, ends, which, first):  # type: ignore[no-untype
     S = np.zeros((first + active, first + active))
     B = np.zeros((first + active, norm.size))
     bend = np.zeros(norm.size)
-    value = lanes.value[b]
+    value = lanes.cardinality_multiplier[b]
     rx = lanes.rx[b]
     for a in range(active):
         r = which[a]
@@ -298,7 +298,7 @@ def _slopes(rows, lanes, b, norm, ends, which, first):  # type: ignore[no-untype
 @compiled(nogil=True)
 def _value_at(rows, lanes, b, norm, ends):  # type: ignore[no-untyped-def]
     """The dual function of the proximal step, at λ and the prices of a node."""
-    value = lanes.value[b]
+    value = lanes.cardinality_multiplier[b]
     rx = lanes.rx[b]
     total = lanes.constant[b] - (0.0 if lanes.room[b] < 0 else np.float64(value) * lanes.room[b])
     for g in range(norm.size):
@@ -355,7 +355,7 @@ def _activity_at(sides, lanes, b, norm, ends, r, more):  # type: ignore[no-untyp
     total = 0.0
     slope = 0.0
     reach = 0.0
-    value = lanes.value[b]
+    value = lanes.cardinality_multiplier[b]
     rx = lanes.rx[b]
     for s in range(sides.indptr[r], sides.indptr[r + 1]):
         g = sides.indices[s]
@@ -374,7 +374,7 @@ def _activity_at(sides, lanes, b, norm, ends, r, more):  # type: ignore[no-untyp
 
 
 @compiled(nogil=True, fastmath=True)
-def _norms(shape, states, x, c, w, scratch):  # type: ignore[no-untyped-def]
+def _norms_and_ends(shape, states, x, c, w, scratch):  # type: ignore[no-untyped-def]
     """w = 2x − c within the signs; norms and ends of all atoms, and of the free ones; how many these are."""
     first = shape.first
     low = shape.low
@@ -399,7 +399,7 @@ def _norms(shape, states, x, c, w, scratch):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, fastmath=True)
-def _sigma(lanes, b, norm, has_price, free, end, cost):  # type: ignore[no-untyped-def]
+def _sigma_of_node(lanes, b, norm, has_price, free, end, cost):  # type: ignore[no-untyped-def]
     """σ of all atoms of a node; free, end, cost : (k,) of the free ones."""
     states = lanes.states[b]
     room = lanes.room[b]
@@ -411,11 +411,11 @@ def _sigma(lanes, b, norm, has_price, free, end, cost):  # type: ignore[no-untyp
     s = HUGE
     value = f4(0)
     if has_price and most > 0:
-        value = multiplier_for(free, end, cost, most, rx, lanes.value[b])
-        lanes.value[b] = value
+        value = multiplier_for(free, end, cost, most, rx, lanes.cardinality_multiplier[b])
+        lanes.cardinality_multiplier[b] = value
     elif 0 < most < k:
-        s = scale_for(free, most, r, lanes.scale[b])
-        lanes.scale[b] = s
+        s = scale_for(free, most, r, lanes.threshold_start[b])
+        lanes.threshold_start[b] = s
     k = 0
     for g in range(norm.size):
         if states[g] != FREE:
@@ -431,7 +431,7 @@ def _sigma(lanes, b, norm, has_price, free, end, cost):  # type: ignore[no-untyp
 
 
 @compiled(nogil=True, fastmath=True)
-def _spread(shape, rx, x, c, w, sigma):  # type: ignore[no-untyped-def]
+def _over_relaxed_weights(shape, rx, x, c, w, sigma):  # type: ignore[no-untyped-def]
     """w of 2x − c and σ, and c ← c + r (w − x)."""
     first = shape.first
     low = shape.low
@@ -444,4 +444,4 @@ def _spread(shape, rx, x, c, w, sigma):  # type: ignore[no-untyped-def]
                 t = min(max(t, low[j]), high[j])
             w[j] = sigma[g] * t
     for j in range(x.size):
-        c[j] += shape.relax * (w[j] - x[j])
+        c[j] += shape.over_relaxation * (w[j] - x[j])

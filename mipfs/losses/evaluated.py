@@ -55,14 +55,14 @@ class CompensatedWeights:
     @classmethod
     def products(cls, w: Array, scale: Array, b: Fraction) -> CompensatedWeights:
         """Weights times a scale each, neither near what underflows, and a rational intercept."""
-        high, low = _product(w, scale)
-        intercept, rest = _pair(b)
+        high, low = _two_product(w, scale)
+        intercept, rest = _as_two_floats(b)
         return cls(high, intercept, low, rest)
 
     @classmethod
     def exactly(cls, w: list[Fraction], b: Fraction) -> CompensatedWeights:
         """The nearest of rational numbers."""
-        pairs = [_pair(value) for value in [*w, b]]
+        pairs = [_as_two_floats(value) for value in [*w, b]]
         high, low = np.array(pairs, dtype=float).reshape(-1, 2).T
         return cls(high[:-1], float(high[-1]), low[:-1], float(low[-1]))
 
@@ -73,7 +73,7 @@ class CompensatedWeights:
             return self.b, self.b_rest
         terms = zip(center[used].tolist(), self.w[used].tolist(), self.w_rest[used].tolist(), strict=True)
         moved = sum((Fraction(c) * (Fraction(high) + Fraction(low)) for c, high, low in terms), Fraction(0))
-        return _pair(Fraction(self.b) + Fraction(self.b_rest) - moved)
+        return _as_two_floats(Fraction(self.b) + Fraction(self.b_rest) - moved)
 
 
 def evaluate_loss(
@@ -93,7 +93,7 @@ def evaluate_loss(
     scores = block.scores(at.w, at.b)
     scores *= y
     value = float(loss.value(scores, c))
-    size = _size(block, at)
+    size = _score_magnitude(block, at)
     is_sum = hasattr(loss, "at_slacks")
     off = 2.0 * (k + 8) * U * size
     if not is_sum:  # of sums over the samples too, and of Δ
@@ -107,7 +107,7 @@ def evaluate_loss(
         scores += off
         slacks = np.asarray(loss.target - scores)
         rows = np.arange(n) if loss.has_free_slacks else np.flatnonzero(slacks > -2.0 * off)
-        slacks = _slacks(block, y, rows, at, loss.target)
+        slacks = _accurate_slacks(block, y, rows, at, loss.target)
         c = c[rows]
         value = float(loss.at_slacks(slacks, c))
         error = float(loss.at_slacks(slacks + (2.0 * U * np.abs(slacks) + 4.0 * (k + 8) * U * off), c)) - value
@@ -127,22 +127,22 @@ def _of_measure(measure: Any, block: Block, at: CompensatedWeights) -> float | N
     return None if found is None else float(found)
 
 
-def _size(block: Block, at: CompensatedWeights) -> float:
+def _score_magnitude(block: Block, at: CompensatedWeights) -> float:
     """At least Σ_j |w_j x_ij| + |b| of every sample."""
     return float((block.largest() + np.abs(block.center)) @ np.abs(at.w)) + abs(at.b)
 
 
-def _slacks(block: Block, y: Array, rows: Integers, at: CompensatedWeights, target: float) -> Array:
+def _accurate_slacks(block: Block, y: Array, rows: Integers, at: CompensatedWeights, target: float) -> Array:
     """target − y(x'w + b) of some samples, nearly as if it was rounded once, (r,)."""
-    total, lost = _scores(block.values, rows, at, _size(block, at))
+    total, lost = _double_scores(block.values, rows, at, _score_magnitude(block, at))
     b, rest = at.at_zero(block.center)
-    total, missing = _sum(total, b)
+    total, missing = _two_sum(total, b)
     lost += missing + rest
-    slack, missing = _sum(target, -y[rows] * total)
+    slack, missing = _two_sum(target, -y[rows] * total)
     return np.asarray(slack + (missing - y[rows] * lost))
 
 
-def _scores(values: Any, rows: Integers, at: CompensatedWeights, size: float) -> tuple[Array, Array]:
+def _double_scores(values: Any, rows: Integers, at: CompensatedWeights, size: float) -> tuple[Array, Array]:
     """x'w of some samples in two floats each, (r,), where no Σ_j |w_j x_ij| is above `size`.
 
     Let σ be a power of two above 2·size. Then p̄ = fl(fl(σ + p) − σ) is p on a grid of uσ, sums of such p̄ are exact in
@@ -152,7 +152,7 @@ def _scores(values: Any, rows: Integers, at: CompensatedWeights, size: float) ->
     sigma = 2.0 ** (math.frexp(size)[1] + 1)
     if sparse.issparse(values):
         column = np.repeat(np.arange(at.w.size), np.diff(values.indptr))
-        product, lost = _product(values.data, at.w[column])
+        product, lost = _two_product(values.data, at.w[column])
         on_grid = (sigma + product) - sigma
         lost += (product - on_grid) + at.w_rest[column] * values.data
         summed = (np.bincount(values.indices, each, values.shape[0]) for each in (on_grid, lost))
@@ -164,34 +164,34 @@ def _scores(values: Any, rows: Integers, at: CompensatedWeights, size: float) ->
     for first in range(0, at.w.size, step):
         part = slice(first, first + step)
         x = values[rows, part]
-        product, lost = _product(x, at.w[part])
+        product, lost = _two_product(x, at.w[part])
         on_grid = (sigma + product) - sigma
         total += on_grid.sum(axis=1)
         missing += (lost + (product - on_grid) + at.w_rest[part] * x).sum(axis=1)
     return total, missing
 
 
-def _sum(a: Any, b: Any) -> tuple[Any, Any]:
+def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
     """a + b, rounded, and what rounding took off (Knuth 1969)."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
-def _product(x: Array, w: Array) -> tuple[Array, Array]:
+def _two_product(x: Array, w: Array) -> tuple[Array, Array]:
     """x·w, rounded, and what rounding took off (Dekker 1971)."""
     product = x * w
-    (x_high, x_low), (w_high, w_low) = _halves(x), _halves(w)
+    (x_high, x_low), (w_high, w_low) = _split_float(x), _split_float(w)
     return product, ((x_high * w_high - product) + x_high * w_low + x_low * w_high) + x_low * w_low
 
 
-def _halves(x: Any) -> tuple[Any, Any]:
+def _split_float(x: Any) -> tuple[Any, Any]:
     far = SPLITTER * x
     high = far - (far - x)
     return high, x - high
 
 
-def _pair(value: Fraction) -> tuple[float, float]:
+def _as_two_floats(value: Fraction) -> tuple[float, float]:
     """The nearest float, and that of what is left."""
     high = float(value)
     return high, float(value - Fraction(high))

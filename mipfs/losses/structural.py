@@ -19,7 +19,7 @@ import numpy.typing as npt
 from mipfs.data.instance import Instance
 from mipfs.measures import Measure, Violated
 from mipfs.svm import central
-from mipfs.svm.bundle import BestPoint, ask
+from mipfs.svm.bundle import BestPoint, store_most_violated
 from mipfs.svm.labellings import Labellings, LabellingsDual
 from mipfs.svm.solver import SVM
 
@@ -115,23 +115,23 @@ class StructuralSolver:
         SVM
             With ``alpha`` = y∘v and its `LabellingsDual`.
         """
-        from mipfs.kernels.simplex_qp import PROXIMAL_WEIGHT, maximise
+        from mipfs.kernels.simplex_qp import PROXIMAL_WEIGHT, maximise_on_simplex
 
         ids = np.asarray(ids, dtype=np.int64)
         pool, C = self.labellings, self.C
         root = np.full(ids.size, np.sqrt(C)) if sigma is None else np.sqrt(C * sigma)
-        self._forget()
+        self._drop_idle_labellings()
         Z = self.data.block(ids).values
         center = self.data.center[ids]
         if not len(pool):
             pool.add(self.measure.violated(np.zeros(self.measure.n)))
             self._beta = np.zeros(1)
         B = root[:, None] * pool.block(ids, Z)
-        G, beta = _gram(B), np.append(max(0.0, 1.0 - self._beta.sum()), self._beta)
+        G, beta = _labelling_gram(B), np.append(max(0.0, 1.0 - self._beta.sum()), self._beta)
         best, steps, sharpness = BestPoint(np.zeros(ids.size)), 0, PROXIMAL_WEIGHT
         for _ in range(MAX_ROUNDS):
             if sharpness >= EXACT_MASTER:
-                steps += maximise(G, np.append(0.0, pool.losses), beta, sharpness)
+                steps += maximise_on_simplex(G, np.append(0.0, pool.losses), beta, sharpness)
                 pool.mark(beta[1:] > 0.0)
                 outer = pulled = B @ beta[1:]
             else:  # the Gram matrix has lost what is left of the gap
@@ -147,7 +147,7 @@ class StructuralSolver:
             def is_closed(dual: float = dual) -> bool:
                 return best.upper - dual <= 0.5 * tol * abs(best.upper)
 
-            if ask(best, at, pool, is_closed=is_closed):
+            if store_most_violated(best, at, pool, is_closed=is_closed):
                 beta = np.append(beta, 0.0)
                 if self.must_stop():
                     break
@@ -166,14 +166,14 @@ class StructuralSolver:
             root * best.point, 0.0, self.measure.y * found.v, C * best.upper, dual, 1.0, steps, combination=found
         )
 
-    def _forget(self) -> None:
+    def _drop_idle_labellings(self) -> None:
         """Drop labellings that have long been inactive."""
         if len(self.labellings) > DROP_ABOVE:
             keep = self.labellings.drop(IDLE_MASTERS, DROP_ABOVE // 2)
             self._beta = self._beta[keep]
 
 
-def _gram(B: Array) -> Array:
+def _labelling_gram(B: Array) -> Array:
     """G = B'B, with ȳ = y (a = 0) as the first labelling: it takes up the slack of Σα ≤ C."""
     G = np.zeros((B.shape[1] + 1, B.shape[1] + 1))
     G[1:, 1:] = B.T @ B

@@ -117,12 +117,12 @@ class Table(Measure):
     def labelled(self, top: Array, others: Array, a: int, b: int, loss: float, scores: Array) -> Violated:
         """The labelling with a of the positives and b of the negatives on top."""
         counts = np.zeros(self.n, dtype=self.count_type)
-        counts[self.positive] = ~_largest(scores[self.positive], top, a)
-        counts[self.negative] = _largest(scores[self.negative], others, b)
+        counts[self.positive] = ~_mark_largest(scores[self.positive], top, a)
+        counts[self.negative] = _mark_largest(scores[self.negative], others, b)
         return self.made(counts, loss, scores)
 
 
-def _largest(values: Array, ordered: Array, count: int) -> npt.NDArray[np.bool_]:
+def _mark_largest(values: Array, ordered: Array, count: int) -> npt.NDArray[np.bool_]:
     """Which are the `count` largest, of equal ones the first; sorting values is faster than sorting positions."""
     if count == 0:
         return np.zeros(values.size, dtype=bool)

@@ -92,9 +92,9 @@ class FBeta(Table):
         """F_β; 0 where no true positive is found."""
         found = scores > 0
         a = int(np.count_nonzero(found[self.positive]))
-        return 1.0 - self._loss(a, int(np.count_nonzero(found)) - a)
+        return 1.0 - self._loss_of_counts(a, int(np.count_nonzero(found)) - a)
 
-    def _loss(self, a: int, b: int) -> float:
+    def _loss_of_counts(self, a: int, b: int) -> float:
         weight = self.beta * self.beta
         return 1.0 - (1.0 + weight) * a / (a + b + weight * self.P)
 
@@ -103,7 +103,7 @@ class FBeta(Table):
         top, others, up, down = self.sorted(scores)
         search = divide_and_conquer if self.beta >= 1.0 else full_search
         a, b = search(up, down, self.beta * self.beta)
-        return self.labelled(top, others, a, b, self._loss(a, b), scores)
+        return self.labelled(top, others, a, b, self._loss_of_counts(a, b), scores)
 
     def excess(self, scores: Sequence[Fraction]) -> Fraction | None:
         """The largest value of the pairs that come near it in floating point, or 0."""

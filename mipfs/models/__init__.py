@@ -55,7 +55,7 @@ _PYOMO, _CVXPY = "pyomo_solver", "cvxpy_method"
 imported; of CVXPY's a method of programs, once there is a module that makes one."""
 
 
-def _register() -> None:
+def _register_cvxpy_method() -> None:
     if "cvxpy" in sys.modules:
         import_module(f"{__name__}.{_CVXPY}")
 
@@ -79,11 +79,11 @@ class _Package(ModuleType):
             value.__class__ = _Callable
         super().__setattr__(name, value)
         if isinstance(value, ModuleType) and name not in (_PYOMO, _CVXPY):
-            _register()
+            _register_cvxpy_method()
 
 
 sys.modules[__name__].__class__ = _Package
-_register()
+_register_cvxpy_method()
 once_imported("pyomo.environ", partial(import_module, f"{__name__}.{_PYOMO}"))
 
 

@@ -27,7 +27,16 @@ from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
-from mipfs.formulation.conic import Multiplier, bias_of, cp, design_of, extra_cost, loss_of, over_weights, polytope
+from mipfs.formulation.conic import (
+    Multiplier,
+    bias_of,
+    cp,
+    design_of,
+    extra_cost,
+    loss_of,
+    over_weights,
+    selection_constraints,
+)
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.inner.subproblem import Subproblem
@@ -100,7 +109,7 @@ def declare(problem: Problem, U: float | None = None, binary: bool = False) -> F
     link = cp.abs(w) <= cp.multiply(W, sigma)
 
     # min  cᵀσ + dᵀu + ½ ‖w‖² + L
-    rows = polytope(problem, sigma)
+    rows = selection_constraints(problem, sigma)
     objective = problem.penalty @ sigma + 0.5 * cp.sum_squares(w) + L.value + extra_cost(problem, rows)
     program = cp.Problem(cp.Minimize(objective), [link, *rows, *L.rows, *over.rows])
     kappa = Multiplier(link)

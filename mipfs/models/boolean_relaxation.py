@@ -20,7 +20,16 @@ import numpy as np
 from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
-from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, extra_cost, loss_of, over_weights, polytope
+from mipfs.formulation.conic import (
+    bias_of,
+    cp,
+    design_of,
+    ends_of,
+    extra_cost,
+    loss_of,
+    over_weights,
+    selection_constraints,
+)
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.parameters import Parameters
 from mipfs.formulation.point import ClassifierPoint, shared_values
@@ -86,7 +95,7 @@ def program_of(problem: Problem) -> Formulation:
         cones = [cp.SOC(sigma[g] + t[g], cp.hstack([2 * w[k], sigma[g] - t[g]])) for g, k in enumerate(parts)]
 
     # min  cᵀσ + dᵀu + ½ Σ_j t_j + L                                                    Tan 2014, (5)
-    rows = polytope(problem, sigma, parameters.M)
+    rows = selection_constraints(problem, sigma, parameters.M)
     objective = parameters.charges(sigma) + 0.5 * cp.sum(t) + L.value + extra_cost(problem, rows)
     over = over_weights(problem, design, w)
     program = cp.Problem(cp.Minimize(objective), [*cones, *ends_of(problem, w, sigma), *over.rows, *rows, *L.rows])

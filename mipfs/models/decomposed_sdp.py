@@ -25,7 +25,7 @@ from __future__ import annotations
 from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
-from mipfs.formulation.conic import bias_of, cp, design_of, extra_cost, loss_of, over_weights, polytope
+from mipfs.formulation.conic import bias_of, cp, design_of, extra_cost, loss_of, over_weights, selection_constraints
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, TooLargeError, check_size
 from mipfs.plumbing.declared import check_arguments
@@ -70,7 +70,7 @@ def declare(problem: Problem) -> Formulation:
     L, over = loss_of(problem, design.scores(w, b)), over_weights(problem, design, w)
 
     # min  cᵀσ + dᵀu + ½ Σ_j W_jj + L
-    rows = polytope(problem, sigma)
+    rows = selection_constraints(problem, sigma)
     objective = problem.penalty @ sigma + 0.5 * cp.sum(W) + L.value + extra_cost(problem, rows)
     program = cp.Problem(cp.Minimize(objective), [*blocks, *rows, *L.rows, *over.rows])
     variables = {"w": w, "b": b, "W": W, "xi": L.xi, "alpha": L.alpha, **over.variables}

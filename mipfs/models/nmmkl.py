@@ -59,7 +59,7 @@ def declare(problem: Problem) -> Formulation:
 
     # α ∈ A,  ω = Xᵀ(α∘y)
     dual = dual_of(problem)
-    omega, defines_omega, nu = _omega(problem, free, dual.v)
+    omega, defines_omega, nu = _omega_and_rows(problem, free, dual.v)
 
     # q ≥ 0, δ ≥ 0
     q = cp.Variable(free.size, name="q")
@@ -68,7 +68,7 @@ def declare(problem: Problem) -> Formulation:
     if optional.size:
         constraints.append(q[optional] >= 0)
     delta = cp.Variable(nonneg=True, name="delta")
-    prices, price_of_rows, price_rows = _prices(problem)
+    prices, price_of_rows, price_rows = _row_prices(problem)
     price_of_ends = problem.ends.plain @ nu if problem.weight_rows else 0.0
 
     # ½ ω_j² − c_j ≤ ½ (δ + q_j) + (Aᵀπ)_j                                       Xu et al. 2009; the multiplier is σ_j
@@ -89,7 +89,7 @@ def declare(problem: Problem) -> Formulation:
     return attach(Formulation(problem, program, sigma, variables), "nmmkl", declare, values_at)
 
 
-def _omega(problem: Problem, free: Integers, v: Any) -> tuple[Any, Any, Any]:
+def _omega_and_rows(problem: Problem, free: Integers, v: Any) -> tuple[Any, Any, Any]:
     """ω = Xᵀv + Dᵀν of some features as a variable, the rows that define it, and ν ≥ 0 of rows over the weights."""
     omega, defined = design_of(problem, free).omega(v)
     if not problem.weight_rows:
@@ -103,7 +103,7 @@ def values_at(problem: Problem, point: ClassifierPoint) -> Mapping[str, Any]:
     return {}
 
 
-def _prices(problem: Problem) -> tuple[Any, Any, list[Any]]:
+def _row_prices(problem: Problem) -> tuple[Any, Any, list[Any]]:
     """(Aᵀπ) of the features, ubᵀπ⁺ − lbᵀπ⁻ with the extra variables' part, and the rows that tie the latter."""
     rows = problem.selection.rows
     p = problem.data.n_features

@@ -28,7 +28,7 @@ import pyomo.environ as pyo
 from pyomo.core.expr import LinearExpression
 from scipy import sparse
 
-from mipfs.data.names import unique
+from mipfs.data.names import make_unique
 from mipfs.formulation import check
 from mipfs.formulation.conic import design_of
 from mipfs.formulation.program import check_size
@@ -61,7 +61,7 @@ def perspective(problem: Problem, name: str = "P") -> Any:
     check_size(problem.data)
     model = DeclaredModel(name)
     model.C = pyo.Param(initialize=problem.C, domain=pyo.PositiveReals, mutable=True)
-    model.lam = _lam(problem)
+    model.lam = _lambda_parameter(problem)
     if problem.M is not None:
         model.M = pyo.Param(initialize=problem.M, domain=pyo.NonNegativeIntegers, mutable=True)
     model.select = select_block(problem, model.component("M"))
@@ -76,7 +76,7 @@ def perspective(problem: Problem, name: str = "P") -> Any:
     model.objective = pyo.Objective(
         expr=0.5 * pyo.quicksum(svm.t[g] for g in names)
         + model.C * pyo.quicksum(k * value(svm.xi[i], svm.ell[i] if free else None) for i, k in enumerate(weights))
-        + _charges(model, problem)
+        + _selection_charges(model, problem)
         + model.select.extra_cost
         - (svm.rho if problem.margin == "rho" else 0.0)
     )
@@ -84,7 +84,7 @@ def perspective(problem: Problem, name: str = "P") -> Any:
     return model
 
 
-def _lam(problem: Problem) -> Any:
+def _lambda_parameter(problem: Problem) -> Any:
     """λ as a parameter: one number, or one of every atom where they differ."""
     own = problem.lam
     if isinstance(own, (int, float)):
@@ -95,7 +95,7 @@ def _lam(problem: Problem) -> Any:
     return pyo.Param(names, initialize=each, domain=pyo.NonNegativeReals, mutable=True)
 
 
-def _charges(model: Any, problem: Problem) -> Any:
+def _selection_charges(model: Any, problem: Problem) -> Any:
     """Σ (λ_g + the data's own penalty) σ_g."""
     sigma, lam = model.select.sigma, model.lam
     own = problem.data.penalty
@@ -141,9 +141,11 @@ def select_block(problem: Problem, M: Any = None) -> Any:
     costs = zip(rows.extra.cost.tolist(), columns[len(block.sigma) :], strict=True)
     block.extra_cost = pyo.Expression(expr=pyo.quicksum(d * u for d, u in costs if d))
     if len(rows):
-        block.rows = pyo.Constraint(unique(rows.names))
+        block.rows = pyo.Constraint(make_unique(rows.names))
         for r, name in enumerate(block.rows.index_set()):
-            block.rows[name] = _row(sparse.csr_array(rows.matrix[[r]]), columns, float(rows.lb[r]), float(rows.ub[r]))
+            block.rows[name] = _row_expression(
+                sparse.csr_array(rows.matrix[[r]]), columns, float(rows.lb[r]), float(rows.ub[r])
+            )
     return block
 
 
@@ -208,7 +210,7 @@ def svm_block(problem: Problem, sigma: Any) -> Any:
     return block
 
 
-def _row(row: Any, columns: list[Any], lb: float, ub: float) -> Any:
+def _row_expression(row: Any, columns: list[Any], lb: float, ub: float) -> Any:
     # A row without terms keeps a zero one: Pyomo refuses constants, and an infeasible row must keep its name.
     terms = [(float(a), columns[k]) for a, k in zip(row.data, row.indices, strict=True)] or [(0.0, columns[0])]
     body = LinearExpression(linear_coefs=[a for a, _ in terms], linear_vars=[v for _, v in terms], constant=0.0)

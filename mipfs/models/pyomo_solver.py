@@ -105,7 +105,7 @@ class Mipfs(SolverBase):  # type: ignore[misc]
         config = self.config(value=kwds, preserve_implicit=True)
         began = datetime.datetime.now(datetime.UTC)
         problem = _declared_problem(model)
-        options = _options(config, model, problem)
+        options = _solve_options(config, model, problem)
         lines = [LiveLines(stream) for stream in config.tee]
         try:
             asked = options.pop("warm", None)
@@ -119,7 +119,7 @@ class Mipfs(SolverBase):  # type: ignore[misc]
                 one.flush()
         if asked is not False:
             last.keep(model, result)
-        results = self._results(model, problem, result, config)
+        results = self._pyomo_results(model, problem, result, config)
         results.timing_info.start_timestamp = began
         results.timing_info.wall_time = (datetime.datetime.now(datetime.UTC) - began).total_seconds()
         if result.status is not Status.OPTIMAL and config.raise_exception_on_nonoptimal_result:
@@ -130,7 +130,7 @@ class Mipfs(SolverBase):  # type: ignore[misc]
             results.solution_loader.load_solution()
         return results
 
-    def _results(self, model: Any, problem: Problem, result: Result, config: Any) -> Results:
+    def _pyomo_results(self, model: Any, problem: Problem, result: Result, config: Any) -> Results:
         """What was found, in Pyomo's words."""
         results = Results()
         results.solution_loader = Loader(model, problem, result)
@@ -207,7 +207,7 @@ def _declared_problem(model: Any) -> Problem:
     return compile_model(model)
 
 
-def _options(config: Any, model: Any, problem: Problem) -> dict[str, Any]:
+def _solve_options(config: Any, model: Any, problem: Problem) -> dict[str, Any]:
     """The options of `mipfs.solve` that a configuration asks for.
 
     Raises

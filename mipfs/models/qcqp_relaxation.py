@@ -76,11 +76,11 @@ def declare(problem: Problem, pool: Pool | None = None) -> Formulation:
     check_size(problem.data, "CVXPY program")
     if problem.selection.is_plain:
         return attach(program_of(problem), "fgm", declare, values_at)
-    over_hull = primal(problem, np.array(generated(problem)))
+    over_hull = primal(problem, np.array(generate_selections(problem)))
     return attach(replace(over_hull, hull=True), "fgm", declare)
 
 
-def generated(problem: Problem) -> list[np.ndarray[tuple[int], np.dtype[np.float64]]]:
+def generate_selections(problem: Problem) -> list[np.ndarray[tuple[int], np.dtype[np.float64]]]:
     """The selections of S that feature generation finds, as vectors (p,); over them the value is that over all of S."""
     from mipfs.drivers import kelley
     from mipfs.run.run import Run

@@ -79,16 +79,16 @@ def declare(problem: Problem, pool: Pool, form: Literal["dual", "primal"] = "dua
     if form not in ("dual", "primal"):
         raise UsageError(f"form = {form!r} is unknown; it is one of dual, primal")
     sigmas = np.array(selections(problem, pool))
-    declared = _dual(problem, sigmas) if form == "dual" else primal(problem, sigmas)
-    return attach(declared, "reduced-mkl", partial(_again, pool=sigmas, form=form))
+    declared = _dual_formulation(problem, sigmas) if form == "dual" else primal(problem, sigmas)
+    return attach(declared, "reduced-mkl", partial(_redeclare, pool=sigmas, form=form))
 
 
-def _again(problem: Problem, pool: Array, form: Literal["dual", "primal"]) -> Formulation:
+def _redeclare(problem: Problem, pool: Array, form: Literal["dual", "primal"]) -> Formulation:
     """The restricted problem under other rows: over those of the pool that satisfy them."""
-    return declare(problem, allowed(problem, pool), form)
+    return declare(problem, allowed_selections(problem, pool), form)
 
 
-def _columns(problem: Problem, sigmas: Array) -> tuple[AtomDesign, list[tuple[Integers, Array]]]:
+def _columns_of_pool(problem: Problem, sigmas: Array) -> tuple[AtomDesign, list[tuple[Integers, Array]]]:
     """The columns of all atoms that some σᵗ uses, and for every t the positions of its own and their √σ.
 
     An empty selection keeps one column, times zero: the program has an entry for it then.
@@ -100,8 +100,8 @@ def _columns(problem: Problem, sigmas: Array) -> tuple[AtomDesign, list[tuple[In
     return design, [(k, np.sqrt(row[k])) for k, row in zip(own, weights, strict=True)]
 
 
-def _dual(problem: Problem, sigmas: Array) -> Formulation:
-    design, parts = _columns(problem, sigmas)
+def _dual_formulation(problem: Problem, sigmas: Array) -> Formulation:
+    design, parts = _columns_of_pool(problem, sigmas)
 
     # α ∈ A,  ω = Xᵀ(α∘y)
     dual = dual_of(problem)
@@ -125,7 +125,7 @@ def _dual(problem: Problem, sigmas: Array) -> Formulation:
 
 def primal(problem: Problem, sigmas: Array) -> Formulation:
     """The primal form over vectors σᵗ (T, p), which is over weights, and so has the rows over these too."""
-    design, parts = _columns(problem, sigmas)
+    design, parts = _columns_of_pool(problem, sigmas)
     w_t = [cp.Variable(k.size, name=f"w_{t}") for t, (k, _) in enumerate(parts, 1)]
     mu = cp.Variable(len(parts), nonneg=True, name="mu")
     b = bias_of(problem)
@@ -169,13 +169,13 @@ def selections(problem: Problem, pool: Pool) -> list[Array]:
     """
     if isinstance(pool, str):
         pool = [[name.strip() for name in part.split(",") if name.strip()] for part in pool.split(";")]
-    found = [_selection(problem, given) for given in pool]
+    found = [_checked_selection(problem, given) for given in pool]
     if not found:
         raise UsageError("the pool is empty: give at least one selection")
     return found
 
 
-def allowed(problem: Problem, sigmas: Array) -> list[Array]:
+def allowed_selections(problem: Problem, sigmas: Array) -> list[Array]:
     """Those of a pool of vectors σᵗ (T, p) that satisfy the rows.
 
     Raises
@@ -191,7 +191,7 @@ def allowed(problem: Problem, sigmas: Array) -> list[Array]:
     return found
 
 
-def _selection(problem: Problem, given: Any) -> Array:
+def _checked_selection(problem: Problem, given: Any) -> Array:
     p = problem.atoms.count
     values = np.asarray(given)
     if values.ndim != 1 or isinstance(given, str):

@@ -32,7 +32,7 @@ from mipfs.formulation import check
 from mipfs.formulation.conic import Multiplier, cp
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, check_size
-from mipfs.models.reduced_mkl import Pool, allowed, selections
+from mipfs.models.reduced_mkl import Pool, allowed_selections, selections
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
@@ -106,15 +106,15 @@ def declare(
     if counts is None or losses is None or pool is None:
         if not counts is losses is pool is None:
             raise UsageError("counts, losses and the pool belong together; give all of them or none")
-        counts, losses, pool = generated(wide)
+        counts, losses, pool = generate_labellings(wide)
         sigmas = np.array(pool)
     else:
         sigmas = np.array(selections(problem, pool))
-        again = partial(_again, counts=counts, losses=losses, pool=sigmas, form=form)
+        again = partial(_redeclare, counts=counts, losses=losses, pool=sigmas, form=form)
         if wide is not problem:  # the constant column is in every selection
             sigmas = np.column_stack([sigmas, np.ones(len(sigmas))])
     A = columns(wide, np.asarray(counts))
-    state = _dual if form == "dual" else _primal
+    state = _dual_program if form == "dual" else _primal_program
     program, variables, cuts = state(wide, A, np.asarray(losses, dtype=float), sigmas)
     if form == "dual":
         sigma = Sigma(problem, cuts, sigmas[:, : problem.atoms.count].T)
@@ -126,13 +126,13 @@ def declare(
     return attach(Formulation(problem, program, sigma, variables, hull=is_generated), "structural", again)
 
 
-def _dual(problem: Problem, A: Array, Delta: Array, sigmas: Array) -> tuple[Any, dict[str, Any], Any]:
+def _dual_program(problem: Problem, A: Array, Delta: Array, sigmas: Array) -> tuple[Any, dict[str, Any], Any]:
     """(16), its variables, and the rows whose multipliers are μ."""
     alpha = cp.Variable(Delta.size, name="alpha")
     theta = cp.Variable(name="theta")
 
     # ½ ‖A_t α‖² − cᵀσᵗ ≤ θ                                                       Mao 2013, (16)
-    roots = [root[:, None] * A for root in _roots(problem, sigmas)]
+    roots = [root[:, None] * A for root in _root_sigmas(problem, sigmas)]
     half_norms = cp.hstack([0.5 * cp.sum_squares(A_t @ alpha) for A_t in roots])
     cuts = half_norms - sigmas @ problem.penalty <= theta
 
@@ -141,11 +141,11 @@ def _dual(problem: Problem, A: Array, Delta: Array, sigmas: Array) -> tuple[Any,
     return program, {"alpha": alpha, "theta": theta, "mu": Multiplier(cuts)}, cuts
 
 
-def _primal(problem: Problem, A: Array, Delta: Array, sigmas: Array) -> tuple[Any, dict[str, Any], Any]:
+def _primal_program(problem: Problem, A: Array, Delta: Array, sigmas: Array) -> tuple[Any, dict[str, Any], Any]:
     """(15) with Ω = ½ (Σ_t r_t)² = min over μ of ½ Σ_t r_t²/μ_t, so that μ and σ stand in it."""
     if np.any(problem.penalty):
         raise UsageError("form = 'primal' is (15), which has no penalties; leave form at 'dual'")
-    roots = _roots(problem, sigmas)
+    roots = _root_sigmas(problem, sigmas)
     w_t = [cp.Variable(root.size, name=f"w_{t}") for t, root in enumerate(roots, 1)]
     mu = cp.Variable(len(roots), nonneg=True, name="mu")
     r, xi = cp.Variable(len(roots), name="r"), cp.Variable(nonneg=True, name="xi")
@@ -161,20 +161,20 @@ def _primal(problem: Problem, A: Array, Delta: Array, sigmas: Array) -> tuple[An
     return program, variables, margins
 
 
-def _roots(problem: Problem, sigmas: Array) -> list[Array]:
+def _root_sigmas(problem: Problem, sigmas: Array) -> list[Array]:
     """√σᵗ of every column of the atoms, a vector for every selection."""
     owner = problem.atoms.columns(np.arange(problem.atoms.count)).atom
     return [np.sqrt(sigma[owner]) for sigma in sigmas]
 
 
-def _again(
+def _redeclare(
     problem: Problem, counts: npt.ArrayLike, losses: npt.ArrayLike, pool: Array, form: Literal["dual", "primal"]
 ) -> Formulation:
     """The program under other rows: over those of the pool that satisfy them."""
-    return declare(problem, counts, losses, allowed(problem, pool), form)
+    return declare(problem, counts, losses, allowed_selections(problem, pool), form)
 
 
-def generated(problem: Problem) -> tuple[npt.NDArray[Any], Array, list[Array]]:
+def generate_labellings(problem: Problem) -> tuple[npt.NDArray[Any], Array, list[Array]]:
     """What every labelling gets wrong (K, n), its Δ (K,), and the selections (p,) that two-layer cutting planes find.
 
     Raises
@@ -193,7 +193,7 @@ def generated(problem: Problem) -> tuple[npt.NDArray[Any], Array, list[Array]]:
     members = Members()
     inner = BundleMethod(problem, run.settings.layer)
     for _ in range(MAX_SELECTIONS):
-        ids, sigma, lower = most_violated.of(inner.dual)
+        ids, sigma, lower = most_violated.selection_of_labelling_dual(inner.dual)
         if lower == -np.inf:
             raise UsageError("no selection satisfies the rows: there is no hull to declare the relaxation over")
         run.raise_bound(lower)

@@ -17,7 +17,7 @@ class TimeUp(Exception):
 
 
 @contextmanager
-def alarm(seconds: float | None) -> Iterator[None]:
+def raise_after(seconds: float | None) -> Iterator[None]:
     """Raise `TimeUp` in the block after `seconds`; None: never.
 
     It is heard when Python runs again: a call of compiled code ends first. Only in the main thread of a system that has

@@ -203,7 +203,7 @@ class ClusterTask:
         self._done = Event()
         self._since = 0.0
         self._tries = 0
-        self._send()
+        self._submit_task()
 
     def settled(self) -> bool:
         """Whether it is found or failed; waits a moment for that.
@@ -215,7 +215,7 @@ class ClusterTask:
         if self.found is not None or self.failed:
             return True
         if self._future is None:
-            self._send()
+            self._submit_task()
         if self._future is None:
             time.sleep(POLL_SECONDS)
             return False
@@ -243,7 +243,7 @@ class ClusterTask:
             self._future.cancel()
         self._future = None
 
-    def _send(self) -> None:
+    def _submit_task(self) -> None:
         """Hand it over, if there are workers."""
         if not self.cluster.threads():
             return

@@ -157,13 +157,13 @@ def check_value(name: str, value: Any, hint: Any) -> Any:
     UsageError
         One line: the value, and what it must be.
     """
-    return _checked(name, value, _alternatives(hint))
+    return _checked(name, value, _alternative_types(hint))
 
 
 def _checked(name: str, value: Any, several: tuple[_Kind, ...]) -> Any:
     """A value as one of several kinds; `check_value` says what it raises."""
     for kind in several:
-        found = _take(value, kind)
+        found = _convert_value(value, kind)
         if found is not _REFUSED:
             return found
     if isinstance(value, str) and any(_holds_names(kind) for kind in several):
@@ -177,7 +177,7 @@ def _checked(name: str, value: Any, several: tuple[_Kind, ...]) -> Any:
         if kind.origin in SEQUENCES and kind.items and isinstance(value, (list, tuple)):
             for item in value:
                 _checked(name, item, kind.items[0])
-    words = [*map(_words, kinds), *(["None"] if len(kinds) < len(several) else [])]
+    words = [*map(_kind_in_words, kinds), *(["None"] if len(kinds) < len(several) else [])]
     raise UsageError(f"{said} must be {' or '.join(dict.fromkeys(words))}")
 
 
@@ -218,27 +218,27 @@ class _Kind(NamedTuple):
 @cache
 def _kinds(owner: Any) -> dict[str, tuple[_Kind, ...]]:
     """The kinds of what a class or function declares, by name."""
-    return {name: _alternatives(hint) for name, hint in get_type_hints(owner, include_extras=True).items()}
+    return {name: _alternative_types(hint) for name, hint in get_type_hints(owner, include_extras=True).items()}
 
 
-def _alternatives(hint: Any) -> tuple[_Kind, ...]:
+def _alternative_types(hint: Any) -> tuple[_Kind, ...]:
     """The kinds that a value may be of."""
     if get_origin(hint) in (Union, types.UnionType):
-        return tuple(kind for one in get_args(hint) for kind in _alternatives(one))
+        return tuple(kind for one in get_args(hint) for kind in _alternative_types(one))
     plain, within = types.NoneType if hint is None else hint, ANY
     if get_origin(hint) is Annotated:
         plain, *more = get_args(hint)
         within = next((one for one in more if isinstance(one, NumberRange)), ANY)
     origin = get_origin(plain) or plain
     inner = get_args(plain) if origin in SEQUENCES else ()
-    return (_Kind(plain, within, origin, tuple(_alternatives(one) for one in inner if one is not Ellipsis)),)
+    return (_Kind(plain, within, origin, tuple(_alternative_types(one) for one in inner if one is not Ellipsis)),)
 
 
-def _take(value: Any, kind: _Kind) -> Any:
+def _convert_value(value: Any, kind: _Kind) -> Any:
     """The value as a kind, `_REFUSED` where it is none of it."""
     plain, within, origin, _ = kind
     if plain in (int, float):
-        return _number(value, plain, within)
+        return _convert_number(value, plain, within)
     if plain is bool:
         return bool(value) if isinstance(value, (bool, np.bool_)) else _REFUSED
     if origin is Literal:
@@ -246,7 +246,7 @@ def _take(value: Any, kind: _Kind) -> Any:
         same = [] if isinstance(value, bool) and not isinstance(same[0] if same else True, bool) else same
         return same[0] if same else _REFUSED
     if origin in SEQUENCES:
-        return _sequence(value, kind)
+        return _convert_sequence(value, kind)
     if origin is collections.abc.Callable:
         return value if callable(value) else _REFUSED
     if plain is not Any and isinstance(origin, type) and not getattr(origin, "_is_protocol", False):
@@ -254,7 +254,7 @@ def _take(value: Any, kind: _Kind) -> Any:
     return value
 
 
-def _number(value: Any, kind: type, within: NumberRange) -> Any:
+def _convert_number(value: Any, kind: type, within: NumberRange) -> Any:
     """A number of Python or NumPy, in its range."""
     if type(value) is not kind:
         of_kind = numbers.Integral if kind is int else numbers.Real
@@ -267,7 +267,7 @@ def _number(value: Any, kind: type, within: NumberRange) -> Any:
         return _REFUSED
 
 
-def _sequence(value: Any, kind: _Kind) -> Any:
+def _convert_sequence(value: Any, kind: _Kind) -> Any:
     """Items of one kind: a tuple, each of them looked at; of a Sequence, which may be long, the first one."""
     origin, kinds = kind.origin, kind.items
     needed = collections.abc.Collection if origin in LONG_ONES else collections.abc.Iterable
@@ -294,10 +294,10 @@ def _holds_names(kind: _Kind) -> bool:
 
 def _is_one_of(value: Any, kinds: tuple[_Kind, ...]) -> bool:
     """Whether a value is of one of several kinds."""
-    return any(_take(value, kind) is not _REFUSED for kind in kinds)
+    return any(_convert_value(value, kind) is not _REFUSED for kind in kinds)
 
 
-def _words(kind: _Kind) -> str:
+def _kind_in_words(kind: _Kind) -> str:
     """What a value of a kind is called."""
     plain, within, origin, inner = kind
     if plain in (int, float):

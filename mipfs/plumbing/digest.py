@@ -20,10 +20,10 @@ def digest(parts: Iterable[Part]) -> str:
 
     Arrays are one-dimensional, and counted as little-endian numbers of 8 bytes; a part may come piece by piece.
     """
-    return hashlib.sha256(b"".join(_of(part) for part in parts)).hexdigest()
+    return hashlib.sha256(b"".join(_sha256_of_part(part) for part in parts)).hexdigest()
 
 
-def _of(part: Part) -> bytes:
+def _sha256_of_part(part: Part) -> bytes:
     """SHA-256 of one part."""
     if isinstance(part, bytes):
         return hashlib.sha256(part).digest()

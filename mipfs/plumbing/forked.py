@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mipfs.errors import LostWorkersError
 from mipfs.plumbing import own_threads
 from mipfs.plumbing.machine import one_blas_thread
-from mipfs.plumbing.memory import available
+from mipfs.plumbing.memory import available_bytes
 from mipfs.plumbing.signals import SIGNALS
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class ForkedPool:
         for k in range(count):
             jobs = min(self.jobs, count - k)
             if jobs > 1 and time.monotonic() - began >= ALONE_SECONDS:
-                jobs = min(jobs, int(MEMORY_SHARE * available() / (OWN_BYTES + size)))
+                jobs = min(jobs, int(MEMORY_SHARE * available_bytes() / (OWN_BYTES + size)))
                 if jobs > 1:
                     yield from _share_pieces(work, k, count, jobs)
                     return
@@ -103,7 +103,7 @@ def _share_pieces(work: Callable[[int], Found], first: int, count: int, jobs: in
     children: list[_Child] = []
     try:
         for _ in range(jobs):
-            children.append(_begin(work, children))
+            children.append(_fork_child(work, children))
         yield from _in_order(children, first, count)
     finally:
         for child in children:
@@ -121,7 +121,7 @@ def _in_order(children: Sequence[_Child], first: int, count: int) -> Iterator[An
     found: dict[int, tuple[bool, Any]] = {}
     living = list(children)
     for child in living:
-        _give(child, left)
+        _give_next_piece(child, left)
     while first < count:
         while first in found:
             is_done, value = found.pop(first)
@@ -149,10 +149,10 @@ def _in_order(children: Sequence[_Child], first: int, count: int) -> Iterator[An
                 left.clear()  # what comes after an error is not asked for; what comes before it is at work
         for child in living:
             if child.piece < 0:
-                _give(child, left)
+                _give_next_piece(child, left)
 
 
-def _give(child: _Child, left: deque[int]) -> None:
+def _give_next_piece(child: _Child, left: deque[int]) -> None:
     """Give a child its next piece; one that is lost is met when its answer is read."""
     if left:
         child.piece = left.popleft()
@@ -160,14 +160,14 @@ def _give(child: _Child, left: deque[int]) -> None:
             child.connection.send(child.piece)
 
 
-def _begin(work: Callable[[int], object], others: Sequence[_Child]) -> _Child:
+def _fork_child(work: Callable[[int], object], others: Sequence[_Child]) -> _Child:
     """Fork a child; it hears no signal before it knows what to do then."""
     import multiprocessing
 
     ours, its = multiprocessing.Pipe()
     closed = [ours, *(other.connection for other in others)]
-    process = multiprocessing.get_context("fork").Process(target=_serve, args=(work, its, closed), daemon=True)
-    with _unheard(), warnings.catch_warnings():
+    process = multiprocessing.get_context("fork").Process(target=_serve_pieces, args=(work, its, closed), daemon=True)
+    with _signals_held(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which `is_safe` looks at
         process.start()
     its.close()
@@ -175,7 +175,7 @@ def _begin(work: Callable[[int], object], others: Sequence[_Child]) -> _Child:
 
 
 @contextmanager
-def _unheard() -> Iterator[None]:
+def _signals_held() -> Iterator[None]:
     """Let signals wait while the block runs."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
@@ -184,7 +184,7 @@ def _unheard() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _serve(work: Callable[[int], object], connection: Connection, closed: Sequence[Connection]) -> None:
+def _serve_pieces(work: Callable[[int], object], connection: Connection, closed: Sequence[Connection]) -> None:
     """Do pieces until there is nobody to give one, or one has raised something; Ctrl-C is for the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in SIGNALS:

@@ -16,11 +16,11 @@ class ProcessLock:
     """
 
     def __init__(self) -> None:
-        self._anew()
+        self._renew_lock()
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._anew)
+            os.register_at_fork(after_in_child=self._renew_lock)
 
-    def _anew(self) -> None:
+    def _renew_lock(self) -> None:
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:

@@ -26,7 +26,7 @@ _sharing: ContextVar[int] = ContextVar("sharing", default=0)
 
 
 def cores() -> int:
-    """Cores that what runs here may use: those of the process, or its share of them beside others (`sharing`).
+    """Cores that what runs here may use: those of the process, or its share of them beside others (`sharing_cores`).
 
     In a worker of joblib it is what joblib leaves to it, so that fits of a search that runs on all cores, such as
     scikit-learn's, do not each take all of them. Where the system does not say, all there are.
@@ -38,7 +38,7 @@ def cores() -> int:
 
 
 @contextmanager
-def sharing(count: int) -> Iterator[None]:
+def sharing_cores(count: int) -> Iterator[None]:
     """A block that runs beside others, `count` with it, on the cores of the process."""
     before = _sharing.set(count)
     try:
@@ -59,7 +59,7 @@ def _left_by_joblib() -> int | None:
     return max(1, int(told)) if told.isdecimal() else 1
 
 
-def apart() -> dict[str, Any]:
+def new_session_options() -> dict[str, Any]:
     """What `subprocess.Popen` is told where Ctrl-C is for the caller, who decides what becomes of the process."""
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
@@ -83,7 +83,7 @@ def process_of(module: str, errors: int | IO[bytes]) -> subprocess.Popen[bytes]:
     Ctrl-C.
     """
     return subprocess.Popen(
-        python_at(module, "main"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, **apart()
+        python_at(module, "main"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, **new_session_options()
     )
 
 

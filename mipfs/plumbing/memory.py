@@ -22,7 +22,7 @@ LOOK_SECONDS = 0.02
 """How often the operating system is asked, which takes some 20 µs."""
 
 
-def available() -> float:
+def available_bytes() -> float:
     """Bytes that may be taken without others losing theirs, as the system says; inf where it does not."""
     try:
         found = re.search(r"^MemAvailable:\s+(\d+) kB$", Path("/proc/meminfo").read_text(), re.MULTILINE)
@@ -54,7 +54,7 @@ class MemoryLimit:
         self._next = -math.inf
         self._is_reached = False
         if self.is_reached:
-            held = (_read_status("VmRSS") or _highest() or 0) / 1e9
+            held = (_read_status("VmRSS") or _peak_bytes() or 0) / 1e9
             raise UsageError(
                 f"memory_limit = {gigabytes:g}: the process holds {held:.2f} GB before the run begins, and "
                 f"{RESERVE:.0%} of the limit is kept for writing the result; give more"
@@ -66,7 +66,7 @@ class MemoryLimit:
         if self._is_reached or self._limit == math.inf or time.monotonic() < self._next:
             return self._is_reached
         held = _read_status("VmRSS")
-        held = _highest() if held is None else held
+        held = _peak_bytes() if held is None else held
         if held is None:  # Windows
             raise UsageError(
                 "this system does not say how much memory a process holds, so that a memory limit could not be kept; "
@@ -85,7 +85,7 @@ class Peak:
 
 
 @contextmanager
-def peak() -> Iterator[Peak]:
+def measure_peak() -> Iterator[Peak]:
     """Measure the block.
 
     Linux forgets the highest mark of the process when it is asked to. Elsewhere the mark is that of the process's whole
@@ -97,12 +97,12 @@ def peak() -> Iterator[Peak]:
         before = _read_status("VmRSS")
         key = "VmHWM"
     except OSError:
-        before = _highest()
+        before = _peak_bytes()
         key = ""
     try:
         yield found
     finally:
-        after = _read_status(key) if key else _highest()
+        after = _read_status(key) if key else _peak_bytes()
         if before is not None and after is not None and (key or after > before):
             found.bytes = max(0, after - before)
 
@@ -116,7 +116,7 @@ def _read_status(key: str) -> int | None:
     return None if match is None else 1024 * int(match.group(1))
 
 
-def _highest() -> int | None:
+def _peak_bytes() -> int | None:
     """The most that the process has ever held, in bytes."""
     try:
         import resource

@@ -52,13 +52,13 @@ def save(files: Iterable[tuple[Path, Content]]) -> None:
         try:
             for path, content in files:
                 if is_stream(path):
-                    _pour(path, content)
+                    _write_to_device(path, content)
                 else:
                     parts.append(_Part.of(path, content))
-            _move(parts)
+            _move_parts(parts)
         finally:
             for part in parts:
-                part.forget()
+                part.remove_unfinished()
 
 
 @contextmanager
@@ -95,7 +95,7 @@ def is_stream(path: Path) -> bool:
         if _STREAM.fullmatch(os.path.abspath(path)):
             return True
     except FileNotFoundError:
-        raise _cannot(path, "the current folder was removed") from None
+        raise _writing_error(path, "the current folder was removed") from None
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
@@ -119,13 +119,13 @@ def check(path: Path, inputs: Sequence[str | Path] = ()) -> None:
     UsageError
     """
     for read in inputs:
-        if _same(path, Path(read)):
+        if _same_file(path, Path(read)):
             raise UsageError(f"{path} is read here, and would be overwritten; give the output another name")
     if not is_stream(path):
-        place = _place(path)
+        place = _final_path(path)
         if not os.access(place.parent, os.W_OK):
             reason = "no such folder" if not os.path.exists(place.parent) else "the folder is not yours to write in"
-            raise _cannot(path, reason)
+            raise _writing_error(path, reason)
 
 
 @dataclass(frozen=True)
@@ -140,12 +140,12 @@ class _Part:
 
     @classmethod
     def of(cls, path: Path, content: Content) -> _Part:
-        place = _place(path)
-        _clear(place)
+        place = _final_path(path)
+        _clear_abandoned_parts(place)
         try:
-            part, handle = cls._begun(path, place)
+            part, handle = cls._begin_part(path, place)
         except OSError as error:
-            raise _cannot(path, error) from None
+            raise _writing_error(path, error) from None
         try:
             with os.fdopen(handle, "wb") as stream:
                 if place.exists():
@@ -154,27 +154,27 @@ class _Part:
                 stream.flush()
                 os.fsync(handle)
         except BaseException as error:
-            part.forget()
+            part.remove_unfinished()
             if isinstance(error, OSError):
-                raise _cannot(path, error) from None
+                raise _writing_error(path, error) from None
             raise
         return part
 
     @classmethod
-    def _begun(cls, path: Path, place: Path) -> tuple[_Part, int]:
+    def _begin_part(cls, path: Path, place: Path) -> tuple[_Part, int]:
         """An empty part that is locked, and its handle; once more where another one cleared it before it was locked."""
         while True:
             token = secrets.token_hex(4)
             beside, kept = (place.with_name(f".{place.name[:_NAME]}.{token}.{end}") for end in ("part", "kept"))
             # As `open` would: the umask decides, unless there is a file whose permissions it takes over.
             handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-            part = cls(path, place, beside, kept, _lock(handle))
+            part = cls(path, place, beside, kept, _lock_file(handle))
             if part.lock is None or beside.exists():
                 return part, handle
             os.close(handle)
-            part.forget()
+            part.remove_unfinished()
 
-    def forget(self) -> None:
+    def remove_unfinished(self) -> None:
         """Remove what is not in its place."""
         for left in (self.beside, self.kept):
             with suppress(OSError):
@@ -183,7 +183,7 @@ class _Part:
             os.close(self.lock)
 
 
-def _lock(handle: int) -> int | None:
+def _lock_file(handle: int) -> int | None:
     """Lock a file that is being written as long as this process lives, or until what is returned is closed."""
     try:
         import fcntl
@@ -194,7 +194,7 @@ def _lock(handle: int) -> int | None:
         return None
 
 
-def _clear(place: Path) -> None:
+def _clear_abandoned_parts(place: Path) -> None:
     """Remove what killed processes left beside a file: names that `_Part` gives, whose `.part` nobody has locked.
 
     Where there are no locks nothing is removed: its owner may be at work, on this machine or another one. A `.kept`
@@ -231,21 +231,21 @@ def _is_dead(path: Path) -> bool:
     return True
 
 
-def _place(path: Path) -> Path:
+def _final_path(path: Path) -> Path:
     """Where the file itself is or will be, at the end of all links."""
     try:
         place = Path(os.path.realpath(path))
         if not path.name:
-            raise _cannot(path, "this is no file name")
+            raise _writing_error(path, "this is no file name")
         mode = os.stat(place).st_mode
     except FileNotFoundError:
         return place
     except (OSError, ValueError) as error:
-        raise _cannot(path, error) from None
+        raise _writing_error(path, error) from None
     if stat.S_ISDIR(mode):
-        raise _cannot(path, "this is a folder")
+        raise _writing_error(path, "this is a folder")
     if not os.access(place, os.W_OK):
-        raise _cannot(path, "the file is write-protected")
+        raise _writing_error(path, "the file is write-protected")
     return place
 
 
@@ -257,7 +257,7 @@ def _take_over(handle: int, old: os.stat_result) -> None:
         os.fchmod(handle, stat.S_IMODE(old.st_mode))
 
 
-def _move(parts: Sequence[_Part]) -> None:
+def _move_parts(parts: Sequence[_Part]) -> None:
     """Move every part to its place; when one cannot be moved, those before it go back."""
     moved: list[tuple[_Part, bool]] = []
     try:
@@ -271,7 +271,7 @@ def _move(parts: Sequence[_Part]) -> None:
         for done, is_new in reversed(moved):
             with suppress(OSError):
                 done.place.unlink() if is_new else os.replace(done.kept, done.place)
-        raise _cannot(part.path, error) from None
+        raise _writing_error(part.path, error) from None
     for folder in {part.place.parent for part in parts}:
         with suppress(OSError):  # not every system can do this with a folder
             handle = os.open(folder, os.O_RDONLY)
@@ -281,19 +281,19 @@ def _move(parts: Sequence[_Part]) -> None:
                 os.close(handle)
 
 
-def _pour(path: Path, content: Content) -> None:
+def _write_to_device(path: Path, content: Content) -> None:
     """Write to a pipe or device; who waits for its reader hears Ctrl-C."""
     if sys.stdout is not None:
         sys.stdout.flush()
     try:
-        with signals.heard():
+        with signals.hearing_signals():
             handle = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
         with os.fdopen(handle, "wb") as stream:
             _write(content, stream)
     except BrokenPipeError:
         raise  # its reader has seen enough
     except (OSError, ValueError) as error:
-        raise _cannot(path, error) from None
+        raise _writing_error(path, error) from None
 
 
 def _write(content: Content, stream: IO[bytes]) -> None:
@@ -303,7 +303,7 @@ def _write(content: Content, stream: IO[bytes]) -> None:
         stream.write(content)
 
 
-def _same(path: Path, other: Path) -> bool:
+def _same_file(path: Path, other: Path) -> bool:
     """Whether two paths lead to one file."""
     try:
         return os.path.samefile(path, other) and not is_stream(path)
@@ -311,6 +311,6 @@ def _same(path: Path, other: Path) -> bool:
         return False
 
 
-def _cannot(path: Path, error: OSError | ValueError | str) -> UsageError:
+def _writing_error(path: Path, error: OSError | ValueError | str) -> UsageError:
     reason = error if isinstance(error, str) else getattr(error, "strerror", None) or str(error)
     return UsageError(f"{path}: cannot be written: {reason}; give another place for it")

@@ -3,7 +3,7 @@
 HiGHS keeps a scheduler for each thread, made at that thread's first solve with as many helpers as this solve asks for;
 a later solve there that asks for another number is refused (kError). A user's thread has one from the user's own use of
 HiGHS (CVXPY, Pyomo, highspy), or will have: ours on the same thread would meet it, or be met by it. So nothing of ours
-is solved on a thread that the user has (`call`).
+is solved on a thread that the user has (`call_in_own_thread`).
 
 The threads of OpenMP do not live in a child that a process forks after their first use, and numba's own threads abort
 the process when two callers begin at once. So loops over pieces are shared among these threads too (`share`).
@@ -130,14 +130,14 @@ class _Thread:
         self._job: _Job[Any] | None = None
         self._given = threading.Lock()
         self._given.acquire()
-        threading.Thread(target=self._serve, name=NAME, daemon=True).start()
+        threading.Thread(target=self._serve_jobs, name=NAME, daemon=True).start()
 
     def begin(self, job: _Job[Any]) -> None:
         """Take a job."""
         self._job = job
         self._given.release()
 
-    def _serve(self) -> None:
+    def _serve_jobs(self) -> None:
         while True:
             self._given.acquire()
             job, self._job = self._job, None
@@ -164,7 +164,7 @@ def all_of_them() -> list[threading.Thread]:
     return [one for one in threading.enumerate() if one.name == NAME]
 
 
-def _end() -> None:
+def _join_jobs() -> None:
     """Have all jobs come to their end."""
     _ended.set()
     jobs = list(_at_work)
@@ -181,12 +181,12 @@ def _in_a_child() -> None:
     _at_work.clear()
 
 
-atexit.register(_end)
+atexit.register(_join_jobs)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_a_child)
 
 
-def call(
+def call_in_own_thread(
     work: Callable[[], T],
     must_stop: Callable[[], bool] = lambda: False,
     interrupt: Callable[[], object] = lambda: None,
@@ -209,7 +209,7 @@ def call(
         return cast("_Job[Any]", own).inside(work, (must_stop, interrupt))
     job = _Job(work, (must_stop, interrupt))
     try:
-        _begin(job)
+        _begin_job(job)
         over = job.wait(FIRST_LOOK)
         while not over:
             job.look()
@@ -221,12 +221,12 @@ def call(
     return job.result()
 
 
-def apart(function: Callable[P, T]) -> Callable[P, T]:
+def in_own_thread(function: Callable[P, T]) -> Callable[P, T]:
     """Have one of our threads make all calls of a function: one that solves again and again changes threads once."""
 
     @wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> T:
-        return call(partial(function, *args, **kwargs))
+        return call_in_own_thread(partial(function, *args, **kwargs))
 
     return called
 
@@ -244,7 +244,7 @@ def share(work: Callable[[int, int], object], pieces: int, threads: int) -> None
     ends = [k * pieces // count for k in range(count + 1)]
     others = [_Job(partial(work, ends[k], ends[k + 1])) for k in range(1, count)]
     for job in others:
-        _begin(job)
+        _begin_job(job)
     try:
         work(0, ends[1])
     finally:
@@ -255,7 +255,7 @@ def share(work: Callable[[int, int], object], pieces: int, threads: int) -> None
         job.result()
 
 
-def _begin(job: _Job[Any]) -> None:
+def _begin_job(job: _Job[Any]) -> None:
     """Have a thread do a job; this one, where no other is to be had.
 
     Once the interpreter ends, that is what its own thread does, whose last functions may still solve; the others are
@@ -268,7 +268,7 @@ def _begin(job: _Job[Any]) -> None:
     try:
         thread = _idle.pop() if _idle else _Thread()
     except IndexError:  # another caller was faster
-        return _begin(job)
+        return _begin_job(job)
     except RuntimeError:
         return job.here()
     _at_work.add(job)

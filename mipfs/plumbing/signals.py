@@ -55,7 +55,7 @@ def ignore() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def leave(code: int) -> None:
+def exit_after_strike(code: int) -> None:
     """End a process that was struck with its exit code.
 
     Where a `KeyboardInterrupt` met an ``exec`` of a string (dataclasses are made so), CPython 3.11 ends the process by
@@ -122,7 +122,7 @@ class InterruptHandler:
 
 
 @contextmanager
-def struck(strike: InterruptHandler) -> Iterator[None]:
+def interrupt_after_strike(strike: InterruptHandler) -> Iterator[None]:
     """Whatever error ends the block after a strike is the interrupt: it may have met a lock that was half released."""
     try:
         yield
@@ -136,14 +136,14 @@ _listening: list[InterruptHandler] = []
 
 
 @contextmanager
-def heard() -> Iterator[InterruptHandler]:
+def hearing_signals() -> Iterator[InterruptHandler]:
     """A block in which a signal is a `KeyboardInterrupt`, also inside `hold_signals`; it knows of what was caught
     inside.
     """
     strike = InterruptHandler()
     _listening.append(strike)
     try:
-        with struck(strike), handle_signals(strike):
+        with interrupt_after_strike(strike), handle_signals(strike):
             yield strike
     finally:
         _listening.remove(strike)
@@ -155,7 +155,7 @@ def tell() -> None:
         strike.asked = True
 
 
-def lost() -> bool:
+def is_any_interrupted() -> bool:
     """Whether some block that hears has had a signal after which nothing more should begin
     (`InterruptHandler.has_been`).
     """

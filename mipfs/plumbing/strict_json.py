@@ -24,7 +24,7 @@ def parse_json(text: str) -> Any:
     """
     try:
         document = json.loads(
-            text, parse_constant=_refuse, parse_float=_float, parse_int=_int, object_pairs_hook=_table
+            text, parse_constant=_refuse, parse_float=_parse_float, parse_int=_parse_int, object_pairs_hook=_unique_keys
         )
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
@@ -37,7 +37,7 @@ def is_schema(value: Any, schema: int) -> bool:
     return type(value) is int and value == schema
 
 
-def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         seen = set[str]()
@@ -50,14 +50,14 @@ def _refuse(name: str) -> float:
     raise ValueError(f"{name} is no number of JSON")
 
 
-def _float(text: str) -> float:
+def _parse_float(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
         raise ValueError(f"{text[:30]} is beyond floating point")
     return value
 
 
-def _int(text: str) -> int:
+def _parse_int(text: str) -> int:
     if len(text) > 310 or abs(int(text)) > sys.float_info.max:
         raise ValueError(f"a number of {len(text)} digits is beyond floating point")
     return int(text)

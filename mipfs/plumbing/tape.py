@@ -54,7 +54,7 @@ class Tape:
                 self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
                 weakref.finalize(self, self._file.close)
             except OSError as error:
-                _warn(error)
+                _warn_not_spooled(error)
 
     def __len__(self) -> int:
         return self._written + len(self._tail)
@@ -74,20 +74,20 @@ class Tape:
         except BufferError:  # `array` has given it away
             self._tail = self._tail + content
         if len(self._tail) >= TAIL_BYTES:
-            self._flush()
+            self._flush_to_file()
         return at
 
     def extend(self, array: npt.NDArray[Any]) -> int:
         """Write the bytes of an array, which need not stand in memory; returns where that was."""
         at = len(self)
         if self._file is None and array.nbytes >= KEPT_BYTES and array.flags.owndata and array.flags.c_contiguous:
-            self._keep(array.reshape(-1).view(np.uint8).data)
+            self._adopt_array(array.reshape(-1).view(np.uint8).data)
             return at
         for piece in pieces(array):
             self.append(piece)
         return at
 
-    def _keep(self, content: memoryview) -> None:
+    def _adopt_array(self, content: memoryview) -> None:
         """Have it behind what is written, without a copy; of a tape in memory."""
         with self._lock:
             for part in (memoryview(self._tail), content) if self._tail else (content,):
@@ -153,7 +153,7 @@ class Tape:
             found = self._join() if self._kept else np.frombuffer(self._tail, dtype=np.uint8)
             found.flags.writeable = False
             return found
-        self._flush()
+        self._flush_to_file()
         if self._tail or not self._written:
             return np.frombuffer(self.read(0, len(self)), dtype=np.uint8)
         return np.memmap(cast(Any, self._file), dtype=np.uint8, mode="r", shape=(self._written,))
@@ -173,7 +173,7 @@ class Tape:
                 self._kept, self._begins, self._written = [found.data], [0], found.size
             return np.frombuffer(self._kept[0], dtype=np.uint8)
 
-    def _flush(self) -> None:
+    def _flush_to_file(self) -> None:
         """Write what waits; where that fails, it stays in memory, as does all that comes."""
         file = self._file
         if file is None or self._is_full:
@@ -188,7 +188,7 @@ class Tape:
                 self._tail.clear()
         except OSError as error:
             self._is_full = True
-            _warn(error)
+            _warn_not_spooled(error)
 
 
 def pieces(array: npt.NDArray[Any]) -> Iterator[memoryview]:
@@ -222,6 +222,6 @@ def map_array(path: Path, dtype: np.dtype[Any], offset: int, shape: tuple[int, .
     return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape)
 
 
-def _warn(error: OSError) -> None:
+def _warn_not_spooled(error: OSError) -> None:
     said = f"what was to lie in a file stays in memory: {error.strerror or error}"
     warnings.warn(said, CheckpointWarning, stacklevel=3)

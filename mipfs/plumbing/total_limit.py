@@ -31,7 +31,7 @@ def begin(seconds: float) -> None:
     if not 0.0 < seconds < math.inf:
         raise UsageError(f"--total-limit {seconds:g} must be a finite number of seconds > 0")
     _deadline = time.monotonic() + seconds
-    _timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), _strike)
+    _timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), _signal_main_thread)
     _timer.daemon = True
     _timer.start()
 
@@ -50,7 +50,7 @@ def is_up() -> bool:
     return _deadline is not None and time.monotonic() >= _deadline
 
 
-def _strike() -> None:
+def _signal_main_thread() -> None:
     """Send the main thread, which may wait in a call of the system, what a scheduler sends."""
     if hasattr(signal, "pthread_kill") and threading.main_thread().ident is not None:
         signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)  # type: ignore[arg-type]  # it has begun

@@ -46,8 +46,8 @@ class FieldError(ValueError):
         self.value, self.place, self.is_missing = value, place, is_missing
 
     def __str__(self) -> str:
-        where = "".join(map(_step, self.place)).removeprefix(".")
-        return f"it has no '{where}'" if self.is_missing else f"'{where}' cannot be {_short(self.value)}"
+        where = "".join(map(_path_step, self.place)).removeprefix(".")
+        return f"it has no '{where}'" if self.is_missing else f"'{where}' cannot be {_shorten_json(self.value)}"
 
     def inside(self, name: str | int) -> FieldError:
         """This error, seen from the table or list that the value stands in."""
@@ -129,16 +129,16 @@ def reader_of(kind: Any) -> Reader:
         return _any_of(get_args(kind))
     if origin is Literal:
         known = [(type(one), one) for one in get_args(kind)]
-        return _such(lambda value: (type(value), value) in known)
+        return _checked_reader(lambda value: (type(value), value) in known)
     if origin in (dict, Mapping):
-        return _table(*map(reader_of, get_args(kind))) if get_args(kind) else _such(_PLAIN[dict])
+        return _mapping_reader(*map(reader_of, get_args(kind))) if get_args(kind) else _checked_reader(_PLAIN[dict])
     if origin in (list, tuple):
-        return _sequence(origin, get_args(kind))
+        return _sequence_reader(origin, get_args(kind))
     if is_typeddict(kind) or dataclasses.is_dataclass(kind):
-        return _record(kind)
+        return _record_reader(kind)
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return _reader_of_named(kind)
-    return _such(_PLAIN[kind])
+    return _checked_reader(_PLAIN[kind])
 
 
 _PLAIN: Mapping[Any, Callable[[Any], bool]] = {
@@ -164,7 +164,7 @@ def entries_of(kind: Any) -> dict[str, tuple[Any, bool]]:
     return {name: (hints[name], needed) for name, needed in without.items()}
 
 
-def _record(kind: Any) -> Reader:
+def _record_reader(kind: Any) -> Reader:
     reads = {name: (reader_of(hint), needed) for name, (hint, needed) in entries_of(kind).items()
              if not (get_origin(hint) is Annotated and JUDGED in get_args(hint))}  # fmt: skip
     makes = dataclasses.is_dataclass(kind)
@@ -186,16 +186,16 @@ def _record(kind: Any) -> Reader:
     return of
 
 
-def _table(read_name: Reader, read_item: Reader) -> Reader:
+def _mapping_reader(read_name: Reader, read_item: Reader) -> Reader:
     def of(value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise FieldError(value)
-        return {_item(read_name, name, name): _item(read_item, item, name) for name, item in value.items()}
+        return {_read_item(read_name, name, name): _read_item(read_item, item, name) for name, item in value.items()}
 
     return of
 
 
-def _sequence(origin: Any, kinds: tuple[Any, ...]) -> Reader:
+def _sequence_reader(origin: Any, kinds: tuple[Any, ...]) -> Reader:
     """Of a list or tuple of any length, or of a tuple with a kind for every item."""
     each = [reader_of(one) for one in kinds if one is not Ellipsis]
     is_long = origin is list or Ellipsis in kinds
@@ -203,12 +203,12 @@ def _sequence(origin: Any, kinds: tuple[Any, ...]) -> Reader:
     def of(value: Any) -> Any:
         if not isinstance(value, list) or not (is_long or len(value) == len(each)):
             raise FieldError(value)
-        return origin(_item(each[0 if is_long else k], item, k) for k, item in enumerate(value))
+        return origin(_read_item(each[0 if is_long else k], item, k) for k, item in enumerate(value))
 
     return of
 
 
-def _item(read_item: Reader, item: Any, name: str | int) -> Any:
+def _read_item(read_item: Reader, item: Any, name: str | int) -> Any:
     try:
         return read_item(item)
     except FieldError as error:
@@ -259,7 +259,7 @@ def _in_range(within: NumberRange) -> Callable[[Any], bool]:
     return lambda value: (value if isinstance(value, (int, float)) else len(value)) in within
 
 
-def _such(holds: Callable[[Any], bool]) -> Reader:
+def _checked_reader(holds: Callable[[Any], bool]) -> Reader:
     def of(value: Any) -> Any:
         if not holds(value):
             raise FieldError(value)
@@ -277,13 +277,13 @@ def _reader_of_named(kind: type[enum.Enum]) -> Reader:
     return of
 
 
-def _step(name: str | int) -> str:
+def _path_step(name: str | int) -> str:
     if isinstance(name, int):
         return f"[{name}]"
-    return f".{name}" if name.isidentifier() or name.replace("-", "_").isidentifier() else f"[{_short(name)}]"
+    return f".{name}" if name.isidentifier() or name.replace("-", "_").isidentifier() else f"[{_shorten_json(name)}]"
 
 
-def _short(value: Any) -> str:
+def _shorten_json(value: Any) -> str:
     text = json.dumps(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 

@@ -111,7 +111,7 @@ def feasible_of(loss: str, c: Array, y: Array, bias: bool, alpha: Array) -> tupl
 def scores_of(problem: Problem, v: Array) -> Array:
     """s of every atom (p,) for v = α∘y (n,), as it is computed; behind it the multipliers of rows over the weights."""
     if problem.weight_rows:
-        return _scores(problem, *_omega(problem, v), 0.0)
+        return _scores_with_error(problem, *_omega_with_error(problem, v), 0.0)
     if problem.regulariser.is_ridge:
         return problem.atoms.scores(v)
     features = problem.columns_alone
@@ -121,7 +121,7 @@ def scores_of(problem: Problem, v: Array) -> Array:
 def scores_above(problem: Problem, v: Array) -> Array:
     """s of every atom (p,) for v = α∘y (n,), rounded up; behind it the multipliers of rows over the weights."""
     if problem.weight_rows:
-        return _scores(problem, *_omega(problem, v), 1.0)
+        return _scores_with_error(problem, *_omega_with_error(problem, v), 1.0)
     if problem.regulariser.is_ridge:
         scores = problem.atoms.scores(v)
         return scores + problem.atoms.score_error(v, scores)
@@ -132,7 +132,7 @@ def scores_above(problem: Problem, v: Array) -> Array:
     return problem.of_atoms(each) * (1.0 + 2.0 * (problem.groups.sizes + 1) * U)
 
 
-def _omega(problem: Problem, v: Array) -> tuple[Array, Array]:
+def _omega_with_error(problem: Problem, v: Array) -> tuple[Array, Array]:
     """ω of every column (p,) with the multipliers of rows over the weights, and a bound on its rounding error."""
     n = problem.data.n_samples
     columns, nu = problem.columns_alone, v[n:]
@@ -141,7 +141,7 @@ def _omega(problem: Problem, v: Array) -> tuple[Array, Array]:
     return own + rows, error
 
 
-def _scores(problem: Problem, omega: Array, error: Array, share: float) -> Array:
+def _scores_with_error(problem: Problem, omega: Array, error: Array, share: float) -> Array:
     """s of every atom (count,) of ω (p,); with a share of 1 rounded up, for all that lies within the error."""
     if not problem.regulariser.is_ridge:
         regulariser = problem.regulariser
@@ -225,7 +225,7 @@ class CutPool:
             self._slopes = np.concatenate([self._slopes, np.empty((more, self._slopes.shape[1]))])
         self._constants[self.size] = cut.constant
         self._slopes[self.size] = cut.slopes
-        self.dual_of.append(self._keep(cut.dual))
+        self.dual_of.append(self._keep_dual(cut.dual))
         self.size += 1
         return self.size - 1
 
@@ -235,7 +235,7 @@ class CutPool:
             self.add(other.cut(i))
         other.duals, other.dual_of, other.size = None, [], 0
 
-    def _keep(self, dual: Dual) -> int:
+    def _keep_dual(self, dual: Dual) -> int:
         """The position of a dual vector among those that are kept."""
         if self.duals is None:
             self.duals = DualStore(dual[0].size) if len(dual) == 2 else LabelledStore(dual[0].shape[1])

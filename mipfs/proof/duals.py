@@ -61,7 +61,7 @@ class DualStore:
 
     def add(self, k: Integers, q: int) -> int:
         """Store α = k·2^−q, k (n,) of 0 … 2^53; returns its position."""
-        from mipfs.kernels.earned import pack
+        from mipfs.kernels.earned import pack_dual
         from mipfs.kernels.structures import only_read
 
         k = np.ascontiguousarray(k, dtype=np.int64)
@@ -73,7 +73,9 @@ class DualStore:
         assert most <= WIDEST
         room = (k.size + 7) // 8 + (held + 7) // 8 + held * ((most.bit_length() + 7) // 8)
         packed = np.empty(room, dtype=np.uint8)
-        end, level, width = pack(k, only_read(np.empty(0) if self._top is None else self._top), q, weighted, packed, 0)
+        end, level, width = pack_dual(
+            k, only_read(np.empty(0) if self._top is None else self._top), q, weighted, packed, 0
+        )
         self._bytes.append(packed.data[:end])
         self._start.append(len(self._bytes))
         self._q.append(int(q))
@@ -92,7 +94,7 @@ class DualStore:
         else:
             for part in [packed] if isinstance(packed, np.ndarray) else packed:
                 self._bytes.extend(part)
-        for kept, new in zip(self._numbers, (ends + offset, q, level, width), strict=True):
+        for kept, new in zip(self._ends_grids_levels_widths, (ends + offset, q, level, width), strict=True):
             kept.frombytes(np.ascontiguousarray(new, dtype=kept.typecode).tobytes())
         return first
 
@@ -101,7 +103,9 @@ class DualStore:
         assert self.n_samples == other.n_samples
         assert (self._top is None) == (other._top is None)
         return self.extend(
-            other._bytes.array(), np.array(other._start)[1:], *(np.array(part) for part in other._numbers[1:])
+            other._bytes.array(),
+            np.array(other._start)[1:],
+            *(np.array(part) for part in other._ends_grids_levels_widths[1:]),
         )
 
     def part(self, ids: npt.NDArray[np.integer[Any]]) -> DualStore:
@@ -112,13 +116,13 @@ class DualStore:
         return store
 
     @property
-    def _numbers(self) -> tuple[array[int], array[int], array[int], array[int]]:
+    def _ends_grids_levels_widths(self) -> tuple[array[int], array[int], array[int], array[int]]:
         """Where the vectors end, the first 0 included, their grids, levels and widths."""
         return self._start, self._q, self._level, self._width
 
     def packed(self, ids: npt.NDArray[np.integer[Any]]) -> tuple[bytes, Whole, Whole, Whole, Whole]:
         """The vectors `ids` as `extend` takes them: their bytes, and where each ends, q, levels and widths (k,)."""
-        start, q, level, width = (np.frombuffer(part, dtype=part.typecode) for part in self._numbers)
+        start, q, level, width = (np.frombuffer(part, dtype=part.typecode) for part in self._ends_grids_levels_widths)
         first, last = start[ids], start[ids + 1]
         data = self._bytes.read_all(first.tolist(), last.tolist())
         return data, np.cumsum(last - first), q[ids], level[ids], width[ids]
@@ -131,16 +135,16 @@ class DualStore:
         ValueError
             Its bytes are too few, as of a state that was forged.
         """
-        from mipfs.kernels.earned import unpack
+        from mipfs.kernels.earned import unpack_dual
 
         data = np.frombuffer(self._bytes.read(self._start[index], self._start[index + 1]), dtype=np.uint8)
         q = self._q[index]
         k = np.empty(self.n_samples, dtype=np.int64)
-        if not unpack(data, self._level[index], self._width[index], self._ends(q), k):
+        if not unpack_dual(data, self._level[index], self._width[index], self._top_entries(q), k):
             raise ValueError("a dual vector has too few bytes")
         return k, q
 
-    def _ends(self, q: int) -> Integers:
+    def _top_entries(self, q: int) -> Integers:
         """k of entries at the top of their box on the grid 2^−q, (n,), or (0,) where `level` says it."""
         if self._top is None:
             return np.empty(0, dtype=np.int64)

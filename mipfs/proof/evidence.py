@@ -25,7 +25,7 @@ from mipfs.proof.duals import DualStore
 from mipfs.proof.labelled import LabelledStore
 from mipfs.proof.multipliers import cancel_multipliers
 from mipfs.proof.proof import Multipliers, Proof
-from mipfs.proof.row_tree import is_refuted, over_rows
+from mipfs.proof.row_tree import over_rows, try_refute
 from mipfs.svm.labellings import feasible
 
 Parts = list[tuple[list[int], list[float]]]
@@ -87,18 +87,18 @@ class EvidenceTree:
         """Places of the children of a node, which keeps what its own bound rests on."""
         places = self.tree.split(node.place, feature)
         if node.evidence is not None and not len(self.problem.selection.rows.extra):
-            evidence = self._keep(node.evidence)
+            evidence = self._keep_evidence(node.evidence)
             self.tree.keep_bound(node.place, evidence.place, node.bound, evidence.multipliers)
         return places
 
     def close(self, node: EvidenceNode) -> None:
         """Close a node of the proof with the combination of cuts and the multipliers that its bound rests on."""
-        evidence = self._keep(node.evidence)
+        evidence = self._keep_evidence(node.evidence)
         self.tree.close(node.place, evidence.place, evidence.multipliers)
 
     def fix(self, node: EvidenceNode, features: Integers, values: Integers, evidence: Evidence) -> None:
         """Fix features of a node; the evidence rules their other values out."""
-        evidence = self._keep(evidence)
+        evidence = self._keep_evidence(evidence)
         node.place = self.tree.fix(node.place, features, values, evidence.place, evidence.multipliers)
 
     def refute(self, node: EvidenceNode, ray: Multipliers | None) -> bool:
@@ -107,8 +107,8 @@ class EvidenceTree:
             self.tree.refute(node.place, ray)
             return True
         box = (node.lb.astype(float), node.ub.astype(float))
-        dual = self._keep(None).place
-        return is_refuted(self.tree, node.place, box, dual, self.problem.selection, self.must_stop)
+        dual = self._keep_evidence(None).place
+        return try_refute(self.tree, node.place, box, dual, self.problem.selection, self.must_stop)
 
     def close_over_rows(
         self, node: EvidenceNode, evidence: Evidence, sigma: Array, cost: Array, least: float, wanted: float
@@ -118,7 +118,7 @@ class EvidenceTree:
         The evidence has no multipliers: every leaf of the tree has its own. The node stays open, and −∞ is returned,
         where the run must stop, or where it shows less than `least`; what reaches `wanted` is enough.
         """
-        place = self._keep(evidence).place
+        place = self._keep_evidence(evidence).place
         count = self.tree.n_nodes
         box = sigma, sigma
         shown = over_rows(self.tree, node.place, box, place, self.problem.selection, cost, wanted, self.must_stop)
@@ -140,7 +140,7 @@ class EvidenceTree:
         parts = [([int(self.pool.dual_of[s]) for s in one.cuts], one.share.tolist()) for one in self.used]
         return CombinedProof(dual_set(self.problem), self.tree, self.pool.duals, parts)
 
-    def _keep(self, evidence: Evidence | None) -> Evidence:
+    def _keep_evidence(self, evidence: Evidence | None) -> Evidence:
         """The evidence, numbered among those that the proof uses; in place of none the one that proves nothing."""
         evidence = self._nothing if evidence is None else evidence
         if evidence.place < 0:

@@ -44,14 +44,14 @@ class LabelledStore:
         """Store α = whole·2^−q, whole (m,) of 0 … 2^53, over labellings with counts (m, n); returns its position."""
         assert counts.shape == (whole.size, self.n_samples)
         assert whole.min(initial=0) >= 0
-        self._labels.append(np.array([self._kept(row) for row in counts], dtype=np.int32))
+        self._labels.append(np.array([self._position_of_labelling(row) for row in counts], dtype=np.int32))
         self._whole.append(np.asarray(whole, dtype=np.int64))
         self._q.append(int(q))
         return len(self._q) - 1
 
     def get(self, index: int) -> tuple[npt.NDArray[Any], Integers, int]:
         """Counts (m, n), whole (m,) and q of a stored vector."""
-        return self._counts(self._labels[index]), self._whole[index], self._q[index]
+        return self._counts_of_labels(self._labels[index]), self._whole[index], self._q[index]
 
     def mixture(self, ids: Iterable[int], share: Iterable[float]) -> tuple[npt.NDArray[Any], Array]:
         """Σ_d share_d α_d of stored vectors: counts (m, n) of the labellings in it, and its entries (m,)."""
@@ -59,7 +59,7 @@ class LabelledStore:
         for d, weight in zip(ids, share, strict=True):
             alpha[self._labels[d]] += weight * np.ldexp(self._whole[d].astype(float), -self._q[d])
         labels = np.flatnonzero(alpha)
-        return self._counts(labels), alpha[labels]
+        return self._counts_of_labels(labels), alpha[labels]
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The store as plain arrays, for the sidecar; labellings that no vector uses are left out."""
@@ -70,15 +70,15 @@ class LabelledStore:
             "dual_start": np.cumsum([0, *(part.size for part in self._labels)]),
             "dual_label": renumbered.astype(np.int32),
             "dual_whole": np.concatenate(self._whole) if self._whole else np.empty(0, dtype=np.int64),
-            "labelling": self._counts(used),
+            "labelling": self._counts_of_labels(used),
         }
 
-    def _counts(self, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _counts_of_labels(self, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Counts of stored labellings, shape (m, n)."""
         rows = [self._labellings[k] for k in labels]
         return np.array(rows) if rows else np.empty((0, self.n_samples), dtype=np.uint8)
 
-    def _kept(self, counts: npt.NDArray[Any]) -> int:
+    def _position_of_labelling(self, counts: npt.NDArray[Any]) -> int:
         """Position of a labelling among those stored."""
         key = counts.tobytes()
         if key not in self._place:

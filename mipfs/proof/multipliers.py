@@ -35,7 +35,7 @@ def cancel_multipliers(selection: Selection, y: Array, *, is_ray: bool = False) 
     box = selection.rows.extra.box
     limit = np.where(y > 0, rows.lb, rows.ub)
     exact = [Fraction(v) for v in np.where(np.isfinite(limit), y, 0.0).tolist()]
-    columns = [_column(rows.matrix, selection.n_features + k) for k in range(len(rows.extra))]
+    columns = [_exact_column(rows.matrix, selection.n_features + k) for k in range(len(rows.extra))]
     costs = [Fraction(0) if is_ray else Fraction(d) for d in rows.extra.cost.tolist()]
     ends = list(zip(np.isfinite(box[0]).tolist(), np.isfinite(box[1]).tolist(), strict=True))
     vanish: list[int] = []
@@ -66,14 +66,14 @@ def _are_bounded(selection: Selection, multipliers: Multipliers) -> bool:
     limit = np.where(np.array([float(v) for v in multipliers]) > 0, rows.low, rows.high)
     exact = [Fraction(v) if math.isfinite(end) else Fraction(0) for v, end in zip(multipliers, limit, strict=True)]
     for k in np.flatnonzero(~(np.isfinite(ends[0]) & np.isfinite(ends[1]))).tolist():
-        column = _column(rows.matrix, selection.n_features + k)
+        column = _exact_column(rows.matrix, selection.n_features + k)
         left = Fraction(float(rows.extra.cost[k])) - sum((a * exact[r] for r, a in column.items()), Fraction(0))
         if left and not math.isfinite(ends[0 if left > 0 else 1][k]):
             return False
     return True
 
 
-def _column(matrix: Any, j: int) -> dict[int, Fraction]:
+def _exact_column(matrix: Any, j: int) -> dict[int, Fraction]:
     """The non-zeros of column j, by row, as fractions."""
     found = matrix[:, [j]].tocoo()
     return {int(r): Fraction(a) for r, a in zip(found.row, found.data.tolist(), strict=True) if a}
@@ -103,7 +103,7 @@ def _make_vanish(y: list[Fraction], columns: list[dict[int, Fraction]], costs: l
         y[r] += v
 
 
-def farkas(
+def farkas_multipliers(
     model: SelectionModel, selection: Selection, low: npt.NDArray[Any], high: npt.NDArray[Any]
 ) -> Multipliers | None:
     """Multipliers (r,) of the user's rows that show that an infeasible LP holds no selection; None when none do."""

@@ -83,7 +83,7 @@ def find(path: Path, entry: Mapping[str, Any], *, exactly: bool = False) -> Name
     wanted = str(entry.get("sha256"))
     beside = path.with_name(name or "none")
     named = beside if os.path.exists(beside) else Path(os.path.realpath(path)).with_name(beside.name)
-    places = [named, _second(named, wanted)] if name else []
+    places = [named, _second_path(named, wanted)] if name else []
     exactly = exactly or any(os.path.exists(place) for place in places[1:])
     for place in places:
         try:
@@ -111,10 +111,10 @@ def read(
     parsed : callable that reads the file: what it holds, and its entry "certificate"
     """
     for _ in range(MOST_ATTEMPTS):
-        before = _stamp(path)
+        before = _file_stamp(path)
         document, entry = parsed()
         sidecar = None if entry is None else find(path, entry)
-        if sidecar is None or sidecar.found or (before is not None and _stamp(path) == before):
+        if sidecar is None or sidecar.found or (before is not None and _file_stamp(path) == before):
             break
         time.sleep(PAUSE_SECONDS)
     return document, sidecar
@@ -133,19 +133,19 @@ def save(path: Path, document: bytes, content: output_file.Content | None) -> No
         return
     sidecar = sidecar_of(path)
     with signals.hold_signals(), output_file.alone(sidecar.parent):
-        _keep(path, sidecar)
+        _keep_second_name(path, sidecar)
         try:
             output_file.save([(sidecar, content), (path, document)])
         finally:
-            _clear(path, sidecar)
+            _clear_second_names(path, sidecar)
 
 
-def _second(sidecar: Path, digest: str) -> Path:
+def _second_path(sidecar: Path, digest: str) -> Path:
     """Where a certificate stands that is being replaced."""
     return sidecar.with_name(f"{sidecar.name.removesuffix('.cert.npz')}.{digest[:DIGEST_DIGITS]}.cert.npz")
 
 
-def _stamp(path: Path) -> tuple[int, int, int] | None:
+def _file_stamp(path: Path) -> tuple[int, int, int] | None:
     """What changes when a file is replaced; None where there is none."""
     try:
         found = path.stat()
@@ -164,11 +164,11 @@ def _wanted_digest(path: Path) -> str:
         return ""
 
 
-def _keep(path: Path, sidecar: Path) -> None:
+def _keep_second_name(path: Path, sidecar: Path) -> None:
     """Give the certificate of the JSON that stands there its second name."""
     wanted = _wanted_digest(path)
     if re.fullmatch("[0-9a-f]{64}", wanted) and sha256(sidecar) == wanted:
-        second = _second(sidecar, wanted)
+        second = _second_path(sidecar, wanted)
         with suppress(OSError):  # it has it already: a process was ended before it took that away
             try:
                 os.link(sidecar, second)
@@ -178,7 +178,7 @@ def _keep(path: Path, sidecar: Path) -> None:
                 shutil.copyfile(sidecar, second)
 
 
-def _clear(path: Path, sidecar: Path) -> None:
+def _clear_second_names(path: Path, sidecar: Path) -> None:
     """Take second names away, of this certificate alone, but for one that the JSON still needs."""
     wanted = _wanted_digest(path)
     stem = re.escape(sidecar.name.removesuffix(".cert.npz"))

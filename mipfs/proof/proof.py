@@ -109,7 +109,7 @@ class Proof:
         """Children σ_feature = 0 and σ_feature = 1 of an open node."""
         self._check_open(node)
         assert 0 <= feature < self.n_features
-        first = self._grow(2)
+        first = self._append_nodes(2)
         self._feature[node] = feature
         self._children[node] = first, first + 1
         return first, first + 1
@@ -118,7 +118,7 @@ class Proof:
         """Children z ≤ value and z ≥ value + 1 of an open node, z the k-th extra variable, a whole number."""
         self._check_open(node)
         assert abs(value) < 2**53
-        first = self._grow(2)
+        first = self._append_nodes(2)
         self._feature[node], self._whole[node] = self.n_features + k, value
         self._children[node] = first, first + 1
         return first, first + 1
@@ -198,7 +198,7 @@ class Proof:
         assert kept.shape == (m,)
         assert set(np.unique(kept)) <= {0, 1}
         assert 0 <= features.min() <= features.max() < self.n_features
-        ids = self._grow(2 * m) + 2 * np.arange(m)
+        ids = self._append_nodes(2 * m) + 2 * np.arange(m)
         chain = np.concatenate([[node], ids[:-1]])
         self._feature[chain] = features
         self._children[chain, kept] = ids
@@ -209,7 +209,7 @@ class Proof:
     def screen(self, node: int, dual: int, multipliers: Multipliers | None = None) -> int:
         """Fix what a dual vector rules out in an open node, at the bound that will be claimed; returns its child."""
         self._check_open(node)
-        child = self._grow(1)
+        child = self._append_nodes(1)
         self._feature[node], self._children[node, 0] = SCREENED, child
         self._dual[node], self._multiplier[node] = dual, self.keep(multipliers)
         return child
@@ -217,14 +217,14 @@ class Proof:
     def split_all(self, nodes: Integers, features: Integers) -> Integers:
         """Children σ_feature = 0 and σ_feature = 1 (m, 2) of open nodes, all different."""
         self._check_all_open(nodes)
-        children = self._grow(2 * nodes.size) + np.arange(2 * nodes.size).reshape(-1, 2)
+        children = self._append_nodes(2 * nodes.size) + np.arange(2 * nodes.size).reshape(-1, 2)
         self._feature[nodes], self._children[nodes] = features, children
         return children
 
     def screen_all(self, nodes: Integers, duals: Integers, numbers: Integers) -> Integers:
         """Screen open nodes, all different, as `screen` does, with multipliers as `keep` numbers them."""
         self._check_all_open(nodes)
-        children = self._grow(nodes.size) + np.arange(nodes.size)
+        children = self._append_nodes(nodes.size) + np.arange(nodes.size)
         self._feature[nodes], self._children[nodes, 0] = SCREENED, children
         self._dual[nodes], self._multiplier[nodes] = duals, numbers
         return children
@@ -268,7 +268,7 @@ class Proof:
         self._check_all_open(nodes[nodes < self._size])
         count = np.arange(nodes.size)
         starts = np.cumsum(sizes) - sizes
-        first = self._grow(int(sizes.sum()) - nodes.size) + starts - count - 1
+        first = self._append_nodes(int(sizes.sum()) - nodes.size) + starts - count - 1
         of_piece = np.repeat(first, sizes)
         places = np.arange(feature.size) - np.repeat(starts, sizes) + of_piece
         places[starts] = nodes
@@ -402,7 +402,7 @@ class Proof:
         return np.flatnonzero((self._feature[used] < 0) & (self._dual[used] == OPEN)).astype(np.int64)
 
     @property
-    def _refers(self) -> npt.NDArray[np.bool_]:
+    def _refers_to_dual(self) -> npt.NDArray[np.bool_]:
         """Which nodes show something by their dual vector: leaves, and those that are screened."""
         feature, dual = self._feature[: self._size], self._dual[: self._size]
         return np.asarray(((feature < 0) | (feature == SCREENED)) & (dual >= 0))
@@ -413,7 +413,7 @@ class Proof:
         found, stack = array("q", () if self.outside is None else (self.outside,)), [self.root]
         fresh = np.ones(1 + max(int(self._dual.max()), *found, 0), dtype=bool)
         fresh[found] = False
-        dual, refers, children, is_new = (a.data for a in (self._dual, self._refers, self._children, fresh))
+        dual, refers, children, is_new = (a.data for a in (self._dual, self._refers_to_dual, self._children, fresh))
         while stack:
             node = stack.pop()
             if refers[node] and is_new[d := dual[node]]:
@@ -427,7 +427,7 @@ class Proof:
         place = np.full(max(int(self._dual[: self._size].max()), int(needed.max(initial=0))) + 2, OPEN, dtype=np.int32)
         place[needed] = np.arange(needed.size)
         dual = self._dual[: self._size]
-        return np.where(self._refers, place[np.maximum(dual, OPEN)], np.minimum(dual, OPEN)).astype(np.int32)
+        return np.where(self._refers_to_dual, place[np.maximum(dual, OPEN)], np.minimum(dual, OPEN)).astype(np.int32)
 
     def referring(self, needed: Integers, duals: DualStore | LabelledStore) -> Proof:
         """A copy of the tree that refers to other dual vectors: those of `needed`, in that order."""
@@ -453,7 +453,7 @@ class Proof:
             duals = copy.deepcopy(duals)
         for one in self.beside:
             duals.add(*one)
-        shows = self._refers | (dual == REFUTED)
+        shows = self._refers_to_dual | (dual == REFUTED)
         found, place = np.unique(np.where(shows, self._multiplier[used], -1), return_inverse=True)
         named, multiplier = found[found >= 0], (place - int(found[0] < 0)).astype(np.int32)
         combined = stored_combinations(self._combinations, dual == WITHOUT, self._multiplier[used], multiplier)
@@ -484,7 +484,7 @@ class Proof:
         if multipliers is None:
             return -1
         kept = multipliers if isinstance(multipliers, tuple) else np.array(multipliers, dtype=float)
-        key = _key(kept)
+        key = _multipliers_key(kept)
         place = self._known.get(key, -1)
         if place < 0 or tuple(kept) != tuple(self._multipliers[place]):
             place = self._known[key] = len(self._multipliers)
@@ -494,9 +494,9 @@ class Proof:
     def hold(self, multipliers: Sequence[Multipliers]) -> None:
         """Take over multipliers that were numbered before, in place of those that are here."""
         self._multipliers = list(multipliers)
-        self._known = {_key(kept): place for place, kept in enumerate(multipliers)}
+        self._known = {_multipliers_key(kept): place for place, kept in enumerate(multipliers)}
 
-    def _grow(self, count: int) -> int:
+    def _append_nodes(self, count: int) -> int:
         """Make room for `count` more nodes; returns the position of the first."""
         first, self._size = self._size, self._size + count
         if self._size > self._feature.size:
@@ -509,7 +509,7 @@ class Proof:
         return first
 
 
-def _key(multipliers: Multipliers) -> int:
+def _multipliers_key(multipliers: Multipliers) -> int:
     return hash(multipliers if isinstance(multipliers, tuple) else multipliers.tobytes())
 
 

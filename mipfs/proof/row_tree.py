@@ -14,8 +14,8 @@ from collections.abc import Callable
 import numpy as np
 
 from mipfs.plumbing.arrays import Array, Mask
-from mipfs.plumbing.own_threads import apart
-from mipfs.proof.multipliers import broken_row, cancel_multipliers, farkas, inner_below
+from mipfs.plumbing.own_threads import in_own_thread
+from mipfs.proof.multipliers import broken_row, cancel_multipliers, farkas_multipliers, inner_below
 from mipfs.proof.proof import Proof
 from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.selection import Selection
@@ -28,7 +28,7 @@ WHOLE_DISTANCE = 1e-6
 """Distance from a whole number up to which a relaxed σ_j or extra variable counts as one."""
 
 
-@apart
+@in_own_thread
 def over_rows(
     proof: Proof,
     root: int,
@@ -73,13 +73,13 @@ def over_rows(
             proof.close(node, dual)
             least = min(least, inner_below(part, np.zeros(len(part.rows)), low, high, cost, is_ray=is_empty))
             continue
-        if _is_shut(proof, node, selection, part, low, high):
+        if _try_close(proof, node, selection, part, low, high):
             continue
-        model.program.fix_columns(*_columns(model, selection, part, low, high))
+        model.program.fix_columns(*_column_bounds(model, selection, part, low, high))
         solution = model.solve()
         y, sigma, extra = np.zeros(len(part.rows)), 0.5 * (low + high), np.zeros(0)
         if solution.status == "infeasible":
-            ray = farkas(model, part, low, high)
+            ray = farkas_multipliers(model, part, low, high)
             if ray is not None:
                 proof.refute(node, ray)
                 continue
@@ -92,7 +92,11 @@ def over_rows(
         j, k = _choose_split(selection, part, low, high, sigma, extra)
         if bound >= wanted or proof.n_nodes >= most + 2 * MOST_LEAVES:
             j = k = -1
-        elif k < 0 <= j and _distance(low, high, sigma).max() <= WHOLE_DISTANCE and oracle.surely_contains(sigma > 0.5):
+        elif (
+            k < 0 <= j
+            and _integrality_distance(low, high, sigma).max() <= WHOLE_DISTANCE
+            and oracle.surely_contains(sigma > 0.5)
+        ):
             j = -1
         if k >= 0:
             value = math.floor(extra[k])
@@ -120,7 +124,7 @@ def least_cost(selection: Selection, sigma: Mask) -> float:
     return over_rows(Proof(0, low.size), 0, (low, low), -1, selection, np.zeros(low.size), math.inf)
 
 
-def _is_shut(proof: Proof, node: int, selection: Selection, part: Selection, low: Array, high: Array) -> bool:
+def _try_close(proof: Proof, node: int, selection: Selection, part: Selection, low: Array, high: Array) -> bool:
     """Close a node that a single row, the cardinality or whole numbers rule out, and whether one does."""
     ray = broken_row(part, low, high)
     if ray is not None or part.exceeds(low):
@@ -140,8 +144,8 @@ def _choose_split(
 
     Splits on a variable without ends have no end: features beside it go before.
     """
-    undecided = _distance(low, high, sigma)
-    j, k = int(np.argmax(undecided)), _fractional(part, extra)
+    undecided = _integrality_distance(low, high, sigma)
+    j, k = int(np.argmax(undecided)), _most_fractional_extra(part, extra)
     if undecided[j] > WHOLE_DISTANCE:
         return j, -1
     if k >= 0 and not all(math.isfinite(end[k]) for end in part.rows.extra.box):
@@ -150,12 +154,12 @@ def _choose_split(
     return (-1, k) if k >= 0 else (j if undecided[j] >= 0.0 else -1, -1)
 
 
-def _distance(low: Array, high: Array, sigma: Array) -> Array:
+def _integrality_distance(low: Array, high: Array, sigma: Array) -> Array:
     """How far σ is from a whole number where it is not fixed; -1 elsewhere."""
     return np.where(low < high, np.minimum(sigma, 1.0 - sigma), -1.0)
 
 
-def is_refuted(
+def try_refute(
     proof: Proof, root: int, box: Box, dual: int, selection: Selection, must_stop: Callable[[], bool] = bool
 ) -> bool:
     """Close an open node of the proof, if that shows that it holds no selection, and whether it does; or it is open."""
@@ -166,7 +170,7 @@ def is_refuted(
     return False
 
 
-def _columns(model: SelectionModel, selection: Selection, part: Selection, low: Array, high: Array) -> Box:
+def _column_bounds(model: SelectionModel, selection: Selection, part: Selection, low: Array, high: Array) -> Box:
     """Bounds of the model's columns: those of σ, and of the extra variables what `part` leaves of them."""
     scaled = selection.scaled
     whole = part.rows.extra.integer
@@ -177,7 +181,7 @@ def _columns(model: SelectionModel, selection: Selection, part: Selection, low: 
     )
 
 
-def _fractional(selection: Selection, extra: Array) -> int:
+def _most_fractional_extra(selection: Selection, extra: Array) -> int:
     """The extra variable that should be a whole number and is farthest from one; -1 without one."""
     if not extra.size:
         return -1

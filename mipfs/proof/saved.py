@@ -47,11 +47,11 @@ def restore_proof(proof: Proof, arrays: Arrays) -> None:
     restored_duals(proof.duals, {name.removeprefix("proof_"): array for name, array in arrays.items()})
 
 
-def anew(proof: Proof, n_open: int, duals: Integers) -> Proof:
+def proof_without_tree(proof: Proof, n_open: int, duals: Integers) -> Proof:
     """What goes on without a tree: open nodes 0, 1, …, and these dual vectors, in that order."""
     assert isinstance(proof.duals, DualStore)
     other = Proof(proof.duals.n_samples, proof.n_features, duals=proof.duals.part(duals))
-    other._grow(max(0, n_open - 1))
+    other._append_nodes(max(0, n_open - 1))
     return other
 
 

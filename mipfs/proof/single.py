@@ -18,7 +18,7 @@ from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool, cut_from_dual, cut_of_dual, feasible_dual
 from mipfs.proof.evidence import empty_proof, no_dual
 from mipfs.proof.proof import Proof
-from mipfs.proof.row_tree import is_refuted, over_rows
+from mipfs.proof.row_tree import over_rows, try_refute
 from mipfs.svm.labellings import LabellingsDual
 
 
@@ -65,7 +65,7 @@ def at_hand(problem: Problem, pool: CutPool | None, must_stop: Callable[[], bool
     return single(problem, best, math.inf, must_stop)
 
 
-def emptiness(problem: Problem, must_stop: Callable[[], bool] = bool) -> Proof | None:
+def prove_emptiness(problem: Problem, must_stop: Callable[[], bool] = bool) -> Proof | None:
     """The proof that S is empty; None when `over_rows` gives up, as it does once `must_stop` says so."""
     selection = problem.selection
     proof = empty_proof(problem)
@@ -74,4 +74,4 @@ def emptiness(problem: Problem, must_stop: Callable[[], bool] = bool) -> Proof |
         proof.refute(proof.root)
         return proof
     dual = proof.duals.add(*no_dual(problem))
-    return proof if is_refuted(proof, proof.root, (low, high), dual, selection, must_stop) else None
+    return proof if try_refute(proof, proof.root, (low, high), dual, selection, must_stop) else None

@@ -32,7 +32,7 @@ from mipfs.readers.raw import PLAIN, RecipeInUse, again
 from mipfs.readers.select_rows import read_select
 from mipfs.readers.sidecar import DataDescription
 from mipfs.readers.table import Table
-from mipfs.readers.together import column_alone, quietly, split_of
+from mipfs.readers.together import column_alone, read_quietly, split_of
 
 __all__ = ["read", "read_as", "read_classes", "read_new"]
 
@@ -206,7 +206,7 @@ def _read(
 
     `looks`: whether it is looked for what is suspect where nobody says, and what is said. `rules`: None for today's.
     """
-    frame, path, label = _source(path, label)
+    frame, path, label = _resolve_source(path, label)
     _check_asked(frame, path, scale, n_features)
     sidecar = DataDescription(path) if frame is not None else DataDescription.beside(path)
     asked_words = sidecar.words if words is None else words
@@ -214,22 +214,22 @@ def _read(
     if frame is None and format_of(path) == "store":
         asked_recipe = _of_store(path, recipe)
     else:
-        asked_recipe = recipe if isinstance(recipe, Recipe) else _recipe(recipe, sidecar)
+        asked_recipe = recipe if isinstance(recipe, Recipe) else _combined_recipe(recipe, sidecar)
     is_table = frame is not None or format_of(path) in PREPARED
     other = None
     if folds_by is not None and is_table and folds_by != BAG:
         alone = column_alone(folds_by, RULES if rules is None else rules)
-        other = quietly(lambda: _table(frame, path, sidecar, label, None, alone)[0], path)
+        other = read_quietly(lambda: _read_table(frame, path, sidecar, label, None, alone)[0], path)
         asked_recipe = asked_recipe.without(folds_by)
     preparing = RecipeInUse(asked_recipe, meant=meant, rules=RULES if rules is None else rules)
-    table, names = _table(frame, path, sidecar, label, n_features, preparing)
+    table, names = _read_table(frame, path, sidecar, label, n_features, preparing)
     reading = table.reading
     if is_table:
         table, names, reading = without_ids(table, names, asked_words, preparing.recipe.use or (), path)
     index = NumberedIndex(names) if isinstance(names, Numbered) else {name: j for j, name in enumerate(names)}
     asked = sidecar.positive if positive is None else positive
     y, labels = map_labels(table, asked, path) if table.signs is None else sign_labels(table, positive, path)
-    groups = _groups(table, sidecar, index)
+    groups = _column_groups(table, sidecar, index)
     cost = sidecar.costs(index, groups)
     select, rows = read_select(sidecar, index, cost, groups)
     instance = Instance.from_arrays(
@@ -274,7 +274,7 @@ def _advise_scale(instance: Instance, names: Sequence[str], path: Any) -> None:
     advise_scale(instance.block().values, names, path)
 
 
-def _source(path: Any, label: Any) -> tuple[Any, Any, str | None]:
+def _resolve_source(path: Any, label: Any) -> tuple[Any, Any, str | None]:
     """The data frame, or None; the path, or what stands for one; and the name of the column of labels as a string."""
     path = _rows_of(path)
     frame, path = (path, FRAME) if is_frame(path) else (None, _path_of(path))
@@ -296,7 +296,7 @@ def _check_asked(frame: Any, path: Any, scale: Scaling | None, n_features: int |
         raise UsageError(f"n_features = {n_features}: only svmlight leaves the number of features open")
 
 
-def _table(
+def _read_table(
     frame: Any, path: Any, sidecar: DataDescription, label: str | None, n_features: int | None, preparing: RecipeInUse
 ) -> tuple[Table, Sequence[str]]:
     """The table of a data frame or a file with its labels, and the names of its features."""
@@ -339,7 +339,7 @@ def _path_of(given: Any) -> Path:
     raise UsageError(f"a {kind} cannot be read, only a file or a data frame; Instance.from_arrays(X, y) takes arrays")
 
 
-def _groups(table: Table, sidecar: DataDescription, index: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
+def _column_groups(table: Table, sidecar: DataDescription, index: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
     """The columns of words, and what the description groups."""
     groups = dict(table.groups)
     for name, members in sidecar.groups(index).items():
@@ -451,7 +451,7 @@ def _new_table(
     return path, *_load(path, DataDescription.beside(path), label, n_features, labelled, remembered, preparing)
 
 
-def _recipe(given: Mapping[str, Any], sidecar: DataDescription) -> Recipe:
+def _combined_recipe(given: Mapping[str, Any], sidecar: DataDescription) -> Recipe:
     """The recipe that is asked for, in parts, on top of what the .toml says."""
     return Recipe.of(**{name: sidecar.recipe[name] if value is None else value for name, value in given.items()})
 

@@ -26,7 +26,7 @@ def advise_scale(X: Any, names: Sequence[str], path: Path) -> None:
     -----
     DataWarning
     """
-    norms, counts, ids = _norms(X)
+    norms, counts, ids = _safe_norms(X)
     used = np.flatnonzero(norms > 0)
     if used.size < 2:
         return
@@ -43,7 +43,7 @@ def advise_scale(X: Any, names: Sequence[str], path: Path) -> None:
     )
 
 
-def _norms(X: Any) -> tuple[Array, Array, Integers]:
+def _safe_norms(X: Any) -> tuple[Array, Array, Integers]:
     """Euclidean norms (k,) of columns, how many entries they are sums of, and which columns; squares may not overflow.
 
     Of a sparse matrix these are the columns with entries: there may be a hundred million others.

@@ -105,7 +105,7 @@ def load_arrays(
             named = [one.filename.removesuffix(".npy") for one in members]
             strangers = {name: _NOTHING for name in named if known is not None and name not in known}
             members = [one for one, name in zip(members, named, strict=True) if name not in strangers]
-            needed = _sizes(archive, members, stream.seek(0, io.SEEK_END), times, path)
+            needed = _checked_array_sizes(archive, members, stream.seek(0, io.SEEK_END), times, path)
             large = [one for one in members if mapped and _is_mappable(one)]
             kept = {one.filename: found for one in large if (found := _map_array(path, archive, one)) is not None}
             _check_memory(sum(size for name, size in needed.items() if name not in kept), path)
@@ -153,7 +153,7 @@ def _each_once(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     return members
 
 
-def _sizes(
+def _checked_array_sizes(
     archive: zipfile.ZipFile, members: Sequence[zipfile.ZipInfo], size: int, times: int, path: Path
 ) -> dict[str, int]:
     """The bytes of every array, no more together than those of a file of `size` bytes may be.
@@ -187,7 +187,7 @@ def _is_mappable(member: zipfile.ZipInfo) -> bool:
 
 def _map_array(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any] | None:
     """A stored array as it lies in its file; None of one in Fortran's order, which is read as any other."""
-    shape, is_fortran, dtype, before = _header(archive, member)
+    shape, is_fortran, dtype, before = _read_header(archive, member)
     if is_fortran:
         return None
     with path.open("rb") as stream:
@@ -199,11 +199,11 @@ def _map_array(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) ->
 
 def _check_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
     """The bytes that an array takes, by its header, which must agree with its file."""
-    shape, _, dtype, _ = _header(archive, member)
+    shape, _, dtype, _ = _read_header(archive, member)
     return math.prod(shape) * max(1, dtype.itemsize)
 
 
-def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+def _read_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
     """Shape, order, type and the length of the header of an array, which agree with its file."""
     with archive.open(member) as stream:
         version = npy.read_magic(stream)

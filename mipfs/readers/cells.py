@@ -66,7 +66,7 @@ def prepare_column(name: str, cells: Sequence[str], places: Places, mixed: bool,
 
         def refuse(i: int) -> DataError:
             what = "write the dates in one way" if kind.startswith("date") else "correct the cell"
-            remedy = f"{what}, or {typed.instead(name, cells, kind)}"
+            remedy = f"{what}, or {typed.other_type_remedy(name, cells, kind)}"
             return places.error(i, f"column {name!r} is {cells[i]!r}{places.here(i)}, which is no {kind}", remedy)
 
         return typed.numbers(cells, kind, preparing.is_missing, refuse)
@@ -105,7 +105,7 @@ def column_of(name: str, cells: Sequence[str], places: Places, mixed: bool) -> C
     if word_at is not None and number_at is not None and not mixed:
         here = places.here(word_at) or " here"
         message = f"column {name!r} is {cells[word_at]!r}{here} and the number {cells[number_at]!r}"
-        hint = typed.remedy(name, cells) or places.cure
+        hint = typed.type_remedy(name, cells) or places.cure
         raise places.error(word_at, f"{message} {places.other(number_at)}", hint)
     return words_of([cell.strip() for cell in cells])
 

@@ -101,7 +101,7 @@ def unpack_file(path: Path) -> Iterator[tuple[IO[bytes], HashedFile]]:
             ) from None
 
 
-def skip(stream: IO[bytes], size: int, path: Path) -> None:
+def skip_bytes(stream: IO[bytes], size: int, path: Path) -> None:
     """Pass over bytes that were read before."""
     while size:
         found = stream.read(min(size, BYTES_AT_ONCE))

@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.data.instance import nearest
-from mipfs.data.matrix import compact
+from mipfs.data.instance import misspelling_hint
+from mipfs.data.matrix import compact_storage
 from mipfs.data.table_reading import StatedWords, TableReading, WordsColumn
 from mipfs.errors import DataError, DataWarning, LabelError
 from mipfs.readers.raw import PLAIN, Column, RecipeInUse
 from mipfs.readers.table import Table
-from mipfs.readers.typed import describe_reading, fits_both_orders, looks_like, remedy
+from mipfs.readers.typed import describe_reading, fits_both_orders, looks_like, type_remedy
 from mipfs.report.numbers import first_of
 
 LABEL = "label"
@@ -106,9 +106,9 @@ def to_table(
         parts.append((np.argsort(codes, kind="stable"), np.ones(len(values)), counts))
     if not parts:
         raise DataError("no feature column", "give at least one column beside the labels", path=path)
-    X = compact(_join_parts(parts, len(columns[0])))
+    X = compact_storage(_join_parts(parts, len(columns[0])))
     weights = None if weight is None else weight.astype(np.float64)
-    bags = None if bag is None else _bags(bag)
+    bags = None if bag is None else _bag_numbers(bag)
     called = None if labels is None else label
     return Table(X, labels, tuple(features), groups, bags, weights, lines, called, filled=filled, others=others)
 
@@ -142,7 +142,7 @@ def require_label(label: str, names: Sequence[str], path: Path) -> None:
 def _say_which(label: str, names: Sequence[str]) -> str:
     """What to do where the label column is missing: the columns, and how to name one of them."""
     shown = first_of(names, MOST_NAMED, repr)
-    hint = nearest(label, names)
+    hint = misspelling_hint(label, names)
     hint = f" ({hint})" if hint.startswith("did you mean") else ""
     if all(_is_number(name) for name in names):
         hint = " (the first line must hold the names of the columns)"
@@ -212,7 +212,7 @@ def without_ids(
     groups = {one: members for one, members in table.groups.items() if one not in without}
     there = tuple(names[j] for j in held)
     part = table.X[:, held]
-    X = compact(sparse.csc_array(part)) if sparse.issparse(part) else np.asfortranarray(part)
+    X = compact_storage(sparse.csc_array(part)) if sparse.issparse(part) else np.asfortranarray(part)
     return replace(table, X=X, names=there, groups=groups), there, reading
 
 
@@ -258,7 +258,7 @@ def left_out(
         kind = "dates, amounts and percentages" if typed else "names" if names else "IDs and dates"
         warnings.warn(
             f"{path}: column {one!r} holds {len(words)} different words in {n} rows, such as "
-            f"{_example(words[0])!r}, as {kind} do, and is left out; "
+            f"{_example_value(words[0])!r}, as {kind} do, and is left out; "
             f"{f'{cure}, or ' if cure else ''}name it under [data] words in the .toml beside the data "
             f"(--words {one!r}, words=[{one!r}] in Python) to keep it, or --drop it (drop=[{one!r}])",
             DataWarning,
@@ -270,7 +270,7 @@ def left_out(
     return found
 
 
-def _example(value: Any) -> str:
+def _example_value(value: Any) -> str:
     return str(value) if len(str(value)) <= MOST_CHARACTERS else f"{str(value)[:MOST_CHARACTERS]}..."
 
 
@@ -281,8 +281,10 @@ def _warn_of_many(name: str, values: npt.NDArray[Any], words: npt.NDArray[Any], 
     if count <= MOST_WORDS and not 2 < count <= n < 2 * count:
         return
     warnings.warn(
-        f"{path}: column {name!r} holds {count} different words in {n} rows, such as {_example(values[0])!r}, and "
-        f"makes a feature of each; {remedy(name, values) or f'{_ORDINARY}, and --drop IDs and dates ([data] drop)'}",
+        f"{path}: column {name!r} holds {count} different words in {n} rows, such as {_example_value(values[0])!r}, "
+        f"and "
+        f"makes a feature of each; "
+        f"{type_remedy(name, values) or f'{_ORDINARY}, and --drop IDs and dates ([data] drop)'}",
         DataWarning,
         stacklevel=2,
     )
@@ -299,7 +301,7 @@ def _warn_of_counter(name: str, values: npt.NDArray[Any], path: Path) -> None:
         )
 
 
-def finite(numbers: npt.NDArray[np.float64], name: str, path: Path, place: Callable[[int], str]) -> Column:
+def require_finite(numbers: npt.NDArray[np.float64], name: str, path: Path, place: Callable[[int], str]) -> Column:
     """The numbers of a column, every one finite; `place` says where one of them is.
 
     Raises
@@ -321,7 +323,7 @@ def how_many(count: int, name: str, incomplete: Iterable[str]) -> str:
     return more + (f"; so have {', '.join(map(repr, others[:MOST_NAMED]))}" if others else "")
 
 
-def _bags(column: Column) -> npt.NDArray[np.int64]:
+def _bag_numbers(column: Column) -> npt.NDArray[np.int64]:
     """Bag numbers: whole numbers as they are, anything else in sorted order."""
     if column.dtype.kind == "f":
         numbers = column.astype(np.float64)

@@ -31,7 +31,7 @@ def without_comments(text: Iterator[str]) -> Iterator[str]:
     header = line
     if above:
         names = above.lstrip("#").strip()
-        if _cells(names) == _cells(line) > 1 and _is_numeric(line) and not _is_numeric(names):
+        if _count_cells(names) == _count_cells(line) > 1 and _is_numeric(line) and not _is_numeric(names):
             header = names + "\n"
             yield header
         else:
@@ -47,7 +47,7 @@ def without_comments(text: Iterator[str]) -> Iterator[str]:
         yield line
 
 
-def _cells(line: str) -> int:
+def _count_cells(line: str) -> int:
     return 1 + max(line.count(separator) for separator in SEPARATORS)
 
 

@@ -157,12 +157,12 @@ def text_batches(
     reader = csv.reader([])
     try:
         plain = without_comments(text)
-        head = [*_record(plain), *_record(plain)]
-        reader = csv.reader(chain(head, plain), delimiter=_separator(head), strict=True)
+        head = [*_next_record(plain), *_next_record(plain)]
+        reader = csv.reader(chain(head, plain), delimiter=_guess_separator(head), strict=True)
         header = [name.strip() for name in next(filter(None, reader), [])]
         first = reader.line_num
         _check_header(header, path, first)
-        for columns, lines in _rows(reader, len(header), path, cells):
+        for columns, lines in _read_row_blocks(reader, len(header), path, cells):
             yield header, first, columns, lines
     except csv.Error as error:
         remedy = "correct the quotes; columns are separated by commas, semicolons, tabs or bars, not by blanks"
@@ -174,7 +174,9 @@ def text_batches(
         text.detach()  # who opened the stream closes it
 
 
-def _rows(reader: Any, width: int, path: Path, cells: int | None) -> Iterator[tuple[list[list[str]], array[int]]]:
+def _read_row_blocks(
+    reader: Any, width: int, path: Path, cells: int | None
+) -> Iterator[tuple[list[list[str]], array[int]]]:
     """The columns of some rows, and their lines, one after the other.
 
     Rows become columns a few at a time: a list for every row of a narrow table is thirty times its text.
@@ -211,7 +213,7 @@ def _add(columns: list[list[str]], rows: list[list[str]]) -> None:
         column.extend(cells)
 
 
-def _record(text: Iterator[str]) -> Iterator[str]:
+def _next_record(text: Iterator[str]) -> Iterator[str]:
     """The lines of the next record that is not empty: they end where the quotes are closed."""
     quotes = 0
     blank = True
@@ -223,7 +225,7 @@ def _record(text: Iterator[str]) -> Iterator[str]:
             return
 
 
-def _separator(head: list[str]) -> str:
+def _guess_separator(head: list[str]) -> str:
     """The separator of the first two records: the one that makes most columns, the same number of them in both."""
     found = SEPARATORS[0]
     most = 1

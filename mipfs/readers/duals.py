@@ -50,10 +50,10 @@ def decoded_rows(arrays: Mapping[str, npt.NDArray[Any]], ids: npt.NDArray[np.int
     begin, end = (arrays["dual_start"][ids + k].astype(np.int64) for k in (0, 1))
     q, level, width = (arrays[name][ids] for name in ("dual_q", "dual_level", "dual_width"))
     width = width.astype(np.int64)
-    held = _bits(data, begin, np.minimum(end - begin, (n + 7) // 8), n)
+    held = _read_bits(data, begin, np.minimum(end - begin, (n + 7) // 8), n)
     count = held.sum(axis=1)
     begin = begin + (n + 7) // 8
-    bits = _bits(data, begin, np.clip(end - begin, 0, (count + 7) // 8), int(count.max(initial=0)))
+    bits = _read_bits(data, begin, np.clip(end - begin, 0, (count + 7) // 8), int(count.max(initial=0)))
     at_top = bits[np.arange(bits.shape[1]) < count[:, None]]
     row, column = np.nonzero(held)
     below = ~at_top
@@ -68,13 +68,13 @@ def decoded_rows(arrays: Mapping[str, npt.NDArray[Any]], ids: npt.NDArray[np.int
     r, i = row[at_top], column[at_top]
     found[at_top] = level[r] if not top.size else np.minimum(np.floor(np.ldexp(top[i], q[r])), float(WIDEST))
     place = np.arange(own.size) - (np.cumsum(others) - others)[own]
-    found[below] = _whole(data, begin[own] + place * width[own], width[own])
+    found[below] = _read_integers(data, begin[own] + place * width[own], width[own])
     k = np.zeros((ids.size, n), dtype=np.int64)
     k[held] = found
     return k
 
 
-def _bits(
+def _read_bits(
     data: npt.NDArray[np.uint8], begin: npt.NDArray[np.int64], size: npt.NDArray[np.int64], count: int
 ) -> npt.NDArray[np.bool_]:
     """The first bits (B, count) of stretches of bytes, zeros after the end of one."""
@@ -85,7 +85,7 @@ def _bits(
     return np.unpackbits(held, axis=1, count=count).view(bool)
 
 
-def _whole(
+def _read_integers(
     data: npt.NDArray[np.uint8], begin: npt.NDArray[np.int64], width: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
     """Whole numbers, each of as many bytes as its width, the lowest one first."""

@@ -19,9 +19,9 @@ from mipfs.readers.columns import (
     BAG,
     WEIGHT,
     Label,
-    finite,
     how_many,
     label_among,
+    require_finite,
     require_label,
     to_table,
 )
@@ -61,7 +61,7 @@ def from_frame(frame: Any, label: Label = None, labelled: bool = True, preparing
         require_label(mixing[0], names, FRAME)
     roles = (*mixing, WEIGHT)
     kept = [k for k in preparing.kept(names, roles, FRAME) if labelled or names[k] != mixing[0]]
-    of = {names[k]: _of(names[k], mixing[0], roles, preparing) for k in kept}
+    of = {names[k]: _column_recipe(names[k], mixing[0], roles, preparing) for k in kept}
     gaps = [
         names[k]
         for k in kept
@@ -72,7 +72,7 @@ def from_frame(frame: Any, label: Label = None, labelled: bool = True, preparing
     return to_table(names, columns, path=FRAME, label=label, labelled=labelled, preparing=preparing)
 
 
-def _of(name: str, label: str, roles: Sequence[str], preparing: RecipeInUse) -> RecipeInUse:
+def _column_recipe(name: str, label: str, roles: Sequence[str], preparing: RecipeInUse) -> RecipeInUse:
     """How a column is read: text as cells, but for the labels, which users get back as they gave them."""
     if name == label or (name in roles and preparing.rules < CELLS_RULES):
         return AS_IT_IS
@@ -124,7 +124,7 @@ def column_values(
     values = np.asarray(series)
     if kind is not None:
         return _typed_column(series, name, kind, absent)
-    cells = _cells(series, preparing) if preparing.reads_cells(name) else None
+    cells = _text_cells(series, preparing) if preparing.reads_cells(name) else None
     if cells is not None:
         return prepare_column(name, cells, IndexPlaces(series.index), mixed, preparing)
     if absent.any():
@@ -138,7 +138,7 @@ def column_values(
     if str(series.dtype) == "category" and not (mixed and values.dtype.kind in "biuf"):
         return as_words(values)
     if values.dtype.kind in "biuf":
-        return finite(values.astype(np.float64), name, FRAME, lambda i: f"at {place_of(frame.index, i)}")
+        return require_finite(values.astype(np.float64), name, FRAME, lambda i: f"at {place_of(frame.index, i)}")
     if values.dtype.kind not in "OUST" or values.ndim != 1:
         raise DataError(
             f"column {name!r} has the type {series.dtype}", "give numbers or words, or leave the column out", path=FRAME
@@ -156,7 +156,7 @@ def column_values(
             path=FRAME,
         )
     try:
-        return finite(values.astype(np.float64), name, FRAME, lambda i: f"at {place_of(frame.index, i)}")
+        return require_finite(values.astype(np.float64), name, FRAME, lambda i: f"at {place_of(frame.index, i)}")
     except (TypeError, ValueError, OverflowError):
         raise DataError(
             f"column {name!r} holds a {type(values[0]).__name__}",
@@ -165,7 +165,7 @@ def column_values(
         ) from None
 
 
-def _cells(series: Any, preparing: RecipeInUse) -> list[str] | None:
+def _text_cells(series: Any, preparing: RecipeInUse) -> list[str] | None:
     """The cells of a column that holds text alone, "" where there is no value; None of another column.
 
     Of new rows some cells may be numbers already, as in rows that a program puts together.
@@ -204,13 +204,13 @@ class IndexPlaces:
 def _typed_column(series: Any, name: str, kind: str, absent: npt.NDArray[np.bool_]) -> Column:
     """A column whose cells mean what the recipe says, NaN where a value is missing; moments of pandas are dates."""
     if kind.startswith("date") and np.asarray(series).dtype.kind == "M":
-        return typed.days(np.asarray(series))
+        return typed.days_since_1970(np.asarray(series))
     cells = [None if gap else value for gap, value in zip(absent, series.tolist(), strict=True)]
 
     def refuse(i: int) -> DataError:
         return DataError(
             f"column {name!r} is {cells[i]!r} at {place_of(series.index, i)}, which is no {kind}",
-            f"correct the cell, or {typed.instead(name, cells, kind)}",
+            f"correct the cell, or {typed.other_type_remedy(name, cells, kind)}",
             path=FRAME,
         )
 
@@ -219,10 +219,10 @@ def _typed_column(series: Any, name: str, kind: str, absent: npt.NDArray[np.bool
 
 def as_words(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Values as words: 3.0 is the word 3, and blanks around a word do not count."""
-    return words_of([_word(value) for value in values.tolist()])
+    return words_of([_cell_word(value) for value in values.tolist()])
 
 
-def _word(value: Any) -> str:
+def _cell_word(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 

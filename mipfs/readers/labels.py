@@ -74,7 +74,7 @@ def map_labels(
     """
     assert table.labels is not None
     classes, first, codes = np.unique(table.labels, return_index=True, return_inverse=True)
-    shown = [repr(_plain(value)) for value in classes[:5]]
+    shown = [repr(_plain_label(value)) for value in classes[:5]]
     if len(classes) == 0:
         raise DataError("no samples", "give at least one sample of each class", path=path)
     if len(classes) == 1:
@@ -83,16 +83,16 @@ def map_labels(
         if len(classes) > MOST_CLASSES:
             message = f"{len(classes)} different labels are hardly classes"
             raise LabelError(message, f"give {MOST_CLASSES} classes at most", path=path)
-        positive.classes, positive.codes = [_plain(value) for value in classes], codes
+        positive.classes, positive.codes = [_plain_label(value) for value in classes], codes
         return positive.signs(0), positive.labels(0)
     if len(classes) > 2:
         third = int(np.sort(first)[2])
         message = f"{len(classes)} different labels ({', '.join(shown)}{', ...' if len(classes) > 5 else ''})"
-        message += f"; the third is {_plain(table.labels[third])!r}{_row(table, third)}"
-        raise MoreClassesError(message, "keep two classes", path=path, line=_line(table, third))
-    chosen = _default(classes, np.bincount(codes, weights=counts)) if positive is None else 1
+        message += f"; the third is {_plain_label(table.labels[third])!r}{_row_in_words(table, third)}"
+        raise MoreClassesError(message, "keep two classes", path=path, line=_line_number(table, third))
+    chosen = _default_positive(classes, np.bincount(codes, weights=counts)) if positive is None else 1
     if positive is not None:
-        matches = [k for k in range(2) if _same(classes[k], positive)]
+        matches = [k for k in range(2) if _same_label(classes[k], positive)]
         if not matches:
             raise LabelError(
                 f"positive = {positive!r} is not one of the labels {shown[0]} and {shown[1]}",
@@ -100,7 +100,7 @@ def map_labels(
                 path=path,
             )
         chosen = matches[0]
-    labels = Labels(negative=_plain(classes[1 - chosen]), positive=_plain(classes[chosen]))
+    labels = Labels(negative=_plain_label(classes[1 - chosen]), positive=_plain_label(classes[chosen]))
     return np.where(table.labels == classes[chosen], 1.0, -1.0), labels
 
 
@@ -127,14 +127,15 @@ class KnownLabels:
         """
         assert table.labels is not None
         found, codes = np.unique(table.labels, return_inverse=True)
-        places = [next((k for k, one in enumerate(self.classes) if _same(value, one)), -1) for value in found]
+        places = [next((k for k, one in enumerate(self.classes) if _same_label(value, one)), -1) for value in found]
         self.codes = np.array(places, dtype=np.int64)[codes]
         for i in np.flatnonzero(self.codes < 0)[:1]:
             raise DataError(
-                f"the label {_plain(table.labels[i])!r}{_row(table, int(i))} is unknown to the classifier",
+                f"the label {_plain_label(table.labels[i])!r}{_row_in_words(table, int(i))} is unknown to the "
+                f"classifier",
                 f"its labels are {', '.join(map(repr, self.classes))}",
                 path=path,
-                line=_line(table, int(i)),
+                line=_line_number(table, int(i)),
             )
 
 
@@ -142,7 +143,7 @@ MOST_CLASSES = 100
 """More labels are numbers, or IDs."""
 
 
-def _default(classes: npt.NDArray[Any], rows: npt.NDArray[Any]) -> int:
+def _default_positive(classes: npt.NDArray[Any], rows: npt.NDArray[Any]) -> int:
     """Which of two classes is +1 where nobody says so."""
     try:
         numbers = [float(one) for one in classes]
@@ -171,19 +172,19 @@ def apply_labels(table: Table, labels: Labels, path: Path) -> Array:
     classes, codes = np.unique(table.labels, return_inverse=True)
     signs = np.full(len(classes), np.nan)
     for k, value in enumerate(classes):
-        if _same(value, labels.positive):
+        if _same_label(value, labels.positive):
             signs[k] = 1.0
-        elif _same(value, labels.negative):
+        elif _same_label(value, labels.negative):
             signs[k] = -1.0
     if labels.is_rest and np.any(signs == 1.0) and not np.any(signs == -1.0):
         signs[np.isnan(signs)] = -1.0
     y = signs[codes]
     for i in np.flatnonzero(np.isnan(y))[:1]:
         raise DataError(
-            f"the label {_plain(table.labels[i])!r}{_row(table, i)} is unknown to the classifier",
+            f"the label {_plain_label(table.labels[i])!r}{_row_in_words(table, i)} is unknown to the classifier",
             f"its labels are {labels.negative!r} and {labels.positive!r}",
             path=path,
-            line=_line(table, i),
+            line=_line_number(table, i),
         )
     return y
 
@@ -234,10 +235,10 @@ def apply_known(table: Table, known: Labels, path: Path) -> Array:
 
 def same_label(label: Any, asked: Any) -> bool:
     """Whether a label as JSON writes it is what was asked for, a number by its value and a word by its text."""
-    return _same(np.float64(label) if isinstance(label, (int, float)) else label, asked)
+    return _same_label(np.float64(label) if isinstance(label, (int, float)) else label, asked)
 
 
-def _same(value: Any, asked: Any) -> bool:
+def _same_label(value: Any, asked: Any) -> bool:
     """Whether a label is what was asked for, which a command line gives as text."""
     if isinstance(value, np.floating):
         try:
@@ -247,16 +248,16 @@ def _same(value: Any, asked: Any) -> bool:
     return str(value) == str(asked)
 
 
-def _plain(value: Any) -> int | float | str:
+def _plain_label(value: Any) -> int | float | str:
     """The label as JSON writes it: 1, not 1.0."""
     if isinstance(value, np.floating):
         return int(value) if value == np.trunc(value) and abs(value) < 2**53 else float(value)
     return str(value)
 
 
-def _line(table: Table, i: int) -> int | None:
+def _line_number(table: Table, i: int) -> int | None:
     return None if table.lines is None else int(table.lines[i])
 
 
-def _row(table: Table, i: int) -> str:
+def _row_in_words(table: Table, i: int) -> str:
     return f" in row {i + 1}" if table.lines is None else ""

@@ -67,7 +67,7 @@ def read_rows(path: str | Path, data: Instance) -> Rows:
         elif name in scanned.bounds and (lb > 0 or ub < 1):
             bounds = lb if lb > 0 else -math.inf, ub if ub < 1 else math.inf
             rows.append(Row(f"bounds of {of[name]}", {of[name]: 1.0}, *bounds, f"{path.name}:{scanned.bounds[name]}"))
-    return Rows.of(rows, data.index, _extras(extra))
+    return Rows.of(rows, data.index, _make_extras(extra))
 
 
 def read_weight_rows(path: str | Path, data: Instance) -> list[tuple[dict[str, float], float, float]]:
@@ -120,7 +120,7 @@ def _read(path: Path, data: Instance) -> tuple[Scan, Any, dict[str, str]]:
     return scanned, lp, {name: names.resolve(name, scanned.lines[name]) for name in lp.col_names_}
 
 
-def _extras(found: list[tuple[str, float, float, bool, float]]) -> Extras:
+def _make_extras(found: list[tuple[str, float, float, bool, float]]) -> Extras:
     return Extras(
         tuple(name for name, *_ in found),
         np.array([lb for _, lb, *_ in found], float),
@@ -203,9 +203,9 @@ class _Names:
                 path=self.path,
                 line=line,
             )
-        raise DataError(f"no feature is called {name!r}", self._remedy(name), path=self.path, line=line)
+        raise DataError(f"no feature is called {name!r}", self._name_remedy(name), path=self.path, line=line)
 
-    def _remedy(self, name: str) -> str:
+    def _name_remedy(self, name: str) -> str:
 
         for column, words in self.data.words.items():
             for full in (f"{column}={word}" for word in words):

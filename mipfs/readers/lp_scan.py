@@ -83,13 +83,13 @@ def scan(path: Path) -> Scan:
         raise DataError(str(error.strerror), "give an LP file of rows over the selection", path=path) from error
     except UnicodeDecodeError as error:
         raise DataError("is not a text file in UTF-8", "save it as plain text", path=path) from error
-    scanner = _Scanner(path, list(_tokens(text, path)))
+    scanner = _Scanner(path, list(_tokenize(text, path)))
     scanner.run()
     scanner.found.plain = scanner.plain()
     return scanner.found
 
 
-def _tokens(text: str, path: Path) -> Iterator[_Token]:
+def _tokenize(text: str, path: Path) -> Iterator[_Token]:
     position = 0
     line = 1
     while position < len(text):
@@ -123,7 +123,7 @@ def _describe_unexpected(rest: str) -> tuple[str, str]:
     return f"unexpected {rest[0]!r}", "names are made of letters, digits and _ only (x<k> is feature k)"
 
 
-def _sides(relation: str, number: float) -> tuple[float, float]:
+def _interval_of_relation(relation: str, number: float) -> tuple[float, float]:
     """The interval of a row, ``terms relation number``."""
     return (-math.inf if relation == "<=" else number), (math.inf if relation == ">=" else number)
 
@@ -234,14 +234,14 @@ class _Scanner:
             if relation is None:
                 self.fail(f"unexpected {self.token.text!r}", "a row is: terms, then <=, >= or =, then one number")
             rhs = self.number(f"one number must follow {relation.text!r}; variables stand on the left")
-            lb, ub = _sides(relation.text, rhs)
+            lb, ub = _interval_of_relation(relation.text, rhs)
             if self.token.kind == "rel":
                 self.fail("a row with two relations", "write the number, the terms, the number: 1 <= x1 + x2 <= 2")
             if left is not None:
                 value, other = left
                 if other != relation.text or other == "=":
                     self.fail(f"{other!r} and {relation.text!r} in one row", "use <= twice, or >= twice", line)
-                low, high = _sides(_TURNED[other], value)
+                low, high = _interval_of_relation(_TURNED[other], value)
                 lb, ub = max(lb, low), min(ub, high)
                 if lb > ub:
                     self.fail(f"nothing lies between {lb:g} and {ub:g}", "exchange the two numbers", line)

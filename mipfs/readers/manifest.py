@@ -21,7 +21,7 @@ _MOST_SAMPLES = 1 << 40
 """A larger number of samples is taken for an error."""
 
 
-def crc(path: Path) -> int:
+def crc_of_file(path: Path) -> int:
     """CRC-32 of a file."""
     found = 0
     with path.open("rb") as stream:

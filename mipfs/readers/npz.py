@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.data.instance import nearest
+from mipfs.data.instance import misspelling_hint
 from mipfs.errors import DataError, LabelError
 from mipfs.plumbing.arrays import Arrays
 from mipfs.readers.arrays import load_arrays
@@ -48,7 +48,7 @@ def read_npz(path: Path, label: Label = None, labelled: bool = True) -> Table:
     known = (label, "X", *_OWN) if "X" in arrays else (label, *_OWN, *_SPARSE)
     for name in arrays:
         if name not in known:
-            hint = nearest(name, known)
+            hint = misspelling_hint(name, known)
             remedy = f"leave it out ({hint})"
             if not hint.startswith("did you mean"):
                 remedy = (
@@ -62,7 +62,7 @@ def read_npz(path: Path, label: Label = None, labelled: bool = True) -> Table:
             "store X, or add y to the arrays of scipy.sparse.save_npz",
             path=path,
         )
-    shape = arrays["X"].shape if "X" in arrays else _shape(arrays, path)
+    shape = arrays["X"].shape if "X" in arrays else _checked_shape(arrays, path)
     if len(shape) != 2:
         raise DataError(f"X has {len(shape)} dimensions", "give a matrix of samples by features", path=path)
     n, p = shape
@@ -82,16 +82,16 @@ def read_npz(path: Path, label: Label = None, labelled: bool = True) -> Table:
             )
     names = arrays.get("feature_names")
     return Table(
-        arrays["X"] if "X" in arrays else _sparse(arrays, n, p, path),
-        _labels(arrays[label], label, source) if label in arrays else None,
-        None if names is None else tuple(_texts(names, "feature_names", path)),
+        arrays["X"] if "X" in arrays else _checked_csc(arrays, n, p, path),
+        _checked_labels(arrays[label], label, source) if label in arrays else None,
+        None if names is None else tuple(_checked_texts(names, "feature_names", path)),
         bags=arrays.get("bag"),
         sample_weight=arrays.get("sample_weight"),
         label=label if label in arrays else None,
     )
 
 
-def _shape(arrays: Arrays, path: Path) -> tuple[int, ...]:
+def _checked_shape(arrays: Arrays, path: Path) -> tuple[int, ...]:
     """The shape of the sparse matrix, before anything is made of it."""
     shape = arrays.get("shape")
     if shape is None or shape.dtype.kind not in "iu" or shape.ndim != 1 or np.any(shape < 0):
@@ -107,7 +107,7 @@ def _shape(arrays: Arrays, path: Path) -> tuple[int, ...]:
     return tuple(shape.tolist())
 
 
-def _sparse(arrays: Arrays, n: int, p: int, path: Path) -> Any:
+def _checked_csc(arrays: Arrays, n: int, p: int, path: Path) -> Any:
     """The matrix in CSC, every index checked: SciPy takes them as they are, and its kernels write where they lead."""
     try:
         return _build_matrix(arrays, n, p).tocsc()
@@ -131,10 +131,10 @@ def _build_matrix(arrays: Arrays, n: int, p: int) -> Any:
         return sparse.bsr_array(parts, shape=(n, p))
     if kind == "coo":
         row, col = arrays["coords"] if "coords" in arrays else (arrays["row"], arrays["col"])
-        pair = (_indices(row, n, data.shape, "row"), _indices(col, p, data.shape, "col"))
+        pair = (_checked_indices(row, n, data.shape, "row"), _checked_indices(col, p, data.shape, "col"))
         return sparse.coo_array((data, pair), shape=(n, p))
     if kind == "dia":
-        offsets = _indices(arrays["offsets"].astype(np.int64) + n, n + p, data.shape[:1], "offsets") - n
+        offsets = _checked_indices(arrays["offsets"].astype(np.int64) + n, n + p, data.shape[:1], "offsets") - n
         if data.ndim != 2 or np.unique(offsets).size < offsets.size:
             raise ValueError("its diagonals are no matrix, or two of them are one")
         return sparse.dia_array((data[:, :p], offsets), shape=(n, p)).tocoo()
@@ -145,7 +145,7 @@ def _check_compressed(
     arrays: Arrays, outer: int, inner: int, stored: tuple[int, ...]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """indices and indptr of `outer` rows (or columns) of `inner` entries."""
-    indptr, indices = arrays["indptr"], _indices(arrays["indices"], inner, stored, "indices")
+    indptr, indices = arrays["indptr"], _checked_indices(arrays["indices"], inner, stored, "indices")
     if indptr.dtype.kind not in "iu" or indptr.shape != (outer + 1,):
         raise ValueError(f"indptr has shape {indptr.shape} and type {indptr.dtype}; {outer + 1} integers are needed")
     if indptr[0] != 0 or np.any(indptr[1:] < indptr[:-1]) or indptr[-1] > indices.size:
@@ -153,7 +153,7 @@ def _check_compressed(
     return indices, indptr
 
 
-def _indices(found: npt.NDArray[Any], size: int, stored: tuple[int, ...], name: str) -> npt.NDArray[Any]:
+def _checked_indices(found: npt.NDArray[Any], size: int, stored: tuple[int, ...], name: str) -> npt.NDArray[Any]:
     """Integers from 0 to `size` - 1, one for every stored entry."""
     if found.dtype.kind not in "iu" or found.shape != stored or len(stored) != 1:
         raise ValueError(f"{name} has shape {found.shape} and type {found.dtype} beside data of shape {stored}")
@@ -163,7 +163,7 @@ def _indices(found: npt.NDArray[Any], size: int, stored: tuple[int, ...], name: 
     return found
 
 
-def _labels(values: npt.NDArray[Any], label: str, path: Path) -> npt.NDArray[Any]:
+def _checked_labels(values: npt.NDArray[Any], label: str, path: Path) -> npt.NDArray[Any]:
     if values.dtype.kind in "biuf":
         numbers = values.astype(np.float64)
         bad = np.flatnonzero(~np.isfinite(numbers))
@@ -174,11 +174,11 @@ def _labels(values: npt.NDArray[Any], label: str, path: Path) -> npt.NDArray[Any
         return numbers
     if values.dtype.kind != "U":
         raise DataError(f"{label!r} holds values of type {values.dtype}", "give numbers or strings", path=path)
-    _texts(values, label, path)
+    _checked_texts(values, label, path)
     return values
 
 
-def _texts(values: npt.NDArray[Any], name: str, path: Path) -> list[str]:
+def _checked_texts(values: npt.NDArray[Any], name: str, path: Path) -> list[str]:
     """The strings of an array, whose bytes may be none."""
     try:
         if values.dtype.kind == "U":

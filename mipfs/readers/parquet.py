@@ -14,7 +14,7 @@ from mipfs.data.rules import CELLS_RULES, FIRST_RULES
 from mipfs.errors import DataError, MissingExtraError
 from mipfs.readers import room, typed
 from mipfs.readers.cells import prepare_column
-from mipfs.readers.columns import BAG, WEIGHT, Label, finite, label_among, to_table
+from mipfs.readers.columns import BAG, WEIGHT, Label, label_among, require_finite, to_table
 from mipfs.readers.csv_file import FEW, FILL
 from mipfs.readers.files import opened
 from mipfs.readers.parquet_size import unpacked_bytes
@@ -213,7 +213,7 @@ def column(name: str, values: Any, path: Path, preparing: RecipeInUse = PLAIN, m
     array = values.to_numpy(zero_copy_only=False)
     if not (numeric or pa.types.is_decimal(kind)):
         return words_of(array.tolist())
-    return finite(np.asarray(array, dtype=np.float64), name, path, lambda i: f"in row {i + 1}")
+    return require_finite(np.asarray(array, dtype=np.float64), name, path, lambda i: f"in row {i + 1}")
 
 
 def _is_text(kind: Any) -> bool:
@@ -261,11 +261,11 @@ def _typed_column(name: str, values: Any, kind: str, path: Path, preparing: Reci
     if not gaps:
         _check_complete(name, values, path)
     if kind.startswith("date") and pa.types.is_temporal(values.type):
-        return typed.days(values.to_numpy(zero_copy_only=False))
+        return typed.days_since_1970(values.to_numpy(zero_copy_only=False))
     cells = values.to_pylist()
 
     def refuse(i: int) -> DataError:
         message = f"column {name!r} is {cells[i]!r} in row {i + 1}, which is no {kind}"
-        return DataError(message, f"correct it, or {typed.instead(name, cells, kind)}", path=path)
+        return DataError(message, f"correct it, or {typed.other_type_remedy(name, cells, kind)}", path=path)
 
     return typed.numbers(cells, kind, lambda cell: gaps and (cell is None or preparing.is_missing(str(cell))), refuse)

@@ -68,18 +68,18 @@ class _Compact:
     def header(self) -> tuple[dict[int, int], int]:
         """The whole numbers of a struct by field, and its length."""
         try:
-            return self._struct(0), self.at
+            return self._read_struct(0), self.at
         except IndexError:
             raise ValueError("the header of a page is not whole") from None
 
-    def _byte(self) -> int:
+    def _read_byte(self) -> int:
         self.at += 1
         return self.content[self.at - 1]
 
-    def _varint(self) -> int:
+    def _read_varint(self) -> int:
         value = shift = 0
         while True:
-            byte = self._byte()
+            byte = self._read_byte()
             value |= (byte & 127) << shift
             shift += 7
             if byte < 128:
@@ -87,40 +87,40 @@ class _Compact:
             if shift > 63:
                 raise ValueError("a number of a page is too long")
 
-    def _whole(self) -> int:
-        value = self._varint()
+    def _read_zigzag(self) -> int:
+        value = self._read_varint()
         return (value >> 1) ^ -(value & 1)
 
-    def _struct(self, depth: int) -> dict[int, int]:
+    def _read_struct(self, depth: int) -> dict[int, int]:
         found = dict[int, int]()
         field = 0
-        while (head := self._byte()) != 0:
-            field = field + (head >> 4) if head >> 4 else self._whole()
+        while (head := self._read_byte()) != 0:
+            field = field + (head >> 4) if head >> 4 else self._read_zigzag()
             kind = head & 15
             if kind in _INTEGERS:
-                found[field] = self._whole()
+                found[field] = self._read_zigzag()
             elif kind not in (_TRUE, _FALSE):  # whose value is their kind
-                self._skip(kind, depth + 1)
+                self._skip_value(kind, depth + 1)
         return found
 
-    def _skip(self, kind: int, depth: int) -> None:
+    def _skip_value(self, kind: int, depth: int) -> None:
         if depth > MOST_DEPTH:
             raise ValueError("the header of a page is nested too deeply")
         if kind in (_TRUE, _FALSE, _BYTE):
             self.at += 1
         elif kind in _INTEGERS:
-            self._varint()
+            self._read_varint()
         elif kind == _DOUBLE:
             self.at += 8
         elif kind == _BINARY:
-            size = self._varint()  # which moves on itself
+            size = self._read_varint()  # which moves on itself
             self.at += size
         elif kind == _STRUCT:
-            self._struct(depth)
+            self._read_struct(depth)
         elif kind in (_LIST, _SET):
-            head = self._byte()
-            count = head >> 4 if head >> 4 < 15 else self._varint()
+            head = self._read_byte()
+            count = head >> 4 if head >> 4 < 15 else self._read_varint()
             for _ in range(min(count, MOST_HEADER)):
-                self._skip(head & 15, depth + 1)
+                self._skip_value(head & 15, depth + 1)
         else:
             raise ValueError("the header of a page holds what no page has")

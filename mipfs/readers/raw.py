@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.data.instance import nearest
-from mipfs.data.recipe import LEVEL, MISSING_LEVEL, NOTHING, Filled, Recipe, statistic
+from mipfs.data.instance import misspelling_hint
+from mipfs.data.recipe import LEVEL, MISSING_LEVEL, NOTHING, Filled, Recipe, fill_value
 from mipfs.data.rules import CELLS_RULES, FIRST_RULES, RULES, TWO_WORDS_RULES
 from mipfs.errors import DataError
 
@@ -67,7 +67,7 @@ class RecipeInUse:
         """The names of the columns of a data frame, without blanks around them, as those of a CSV file."""
         if not self.is_new and self.rules < CELLS_RULES:
             return [str(name) for name in columns]
-        return [name if self._needs(name) or name in label else name.strip() for name in map(str, columns)]
+        return [name if self._needs_column(name) or name in label else name.strip() for name in map(str, columns)]
 
     def allows(self, column: str) -> bool:
         """Whether missing values of a column are filled in."""
@@ -86,13 +86,13 @@ class RecipeInUse:
             for what, named in self.recipe.named().items():
                 for name in named:
                     if name not in names:
-                        hint = nearest(name, [*names])
+                        hint = misspelling_hint(name, [*names])
                         raise DataError(f"{what} names the column {name!r}, which is not there", hint, path=path)
                     if name in roles and what != "use":
                         raise DataError(f"{what} names {name!r}, which is no feature", "leave it out of it", path=path)
         kept = [k for k, name in enumerate(names) if name in roles or self.recipe.keeps(name)]
         if self.features and (self.narrow or (self.known is not None and self.recipe)):
-            kept = [k for k in kept if names[k] in roles or self._needs(names[k])]
+            kept = [k for k in kept if names[k] in roles or self._needs_column(names[k])]
         if all(names[k] in roles for k in kept) and self.known is None and self.recipe:
             raise DataError("the recipe leaves no feature column", "use or keep one at least", path=path)
         seen = Counter(names[k] for k in kept)
@@ -102,7 +102,7 @@ class RecipeInUse:
             raise DataError(f"two columns are called {twice!r}", cure, path=path, line=line)
         return kept
 
-    def _needs(self, column: str) -> bool:
+    def _needs_column(self, column: str) -> bool:
         """Whether the classifier looks at a column."""
         return column in self.features or any(name.startswith(f"{column}=") for name in self.features)
 
@@ -123,7 +123,7 @@ class RecipeInUse:
             if how is None:
                 found.append(column)
                 continue
-            value = self._value(name, column, how, path)
+            value = self._fill_value(name, column, how, path)
             if isinstance(value, str) and column.dtype.kind == "f" and np.all(np.isnan(column)):
                 column = np.full(column.shape, "", dtype=np.str_)  # nothing there says that these are words
             if isinstance(value, float) and column.dtype.kind != "f":
@@ -142,7 +142,7 @@ class RecipeInUse:
                 found.append(gaps.astype(float))
         return found_names, found, tuple(filled)
 
-    def _value(self, name: str, column: npt.NDArray[Any], how: str, path: Path) -> float | str:
+    def _fill_value(self, name: str, column: npt.NDArray[Any], how: str, path: Path) -> float | str:
         """What stands for a missing value of a column."""
         if self.known is not None and (name in self.known or self.features):
             if name not in self.known:
@@ -155,7 +155,7 @@ class RecipeInUse:
             raise DataError(f"column {name!r} has no value at all", "--drop it ([data] drop)", path=path)
         if words and how == LEVEL:
             return MISSING_LEVEL
-        found: float | str = statistic(there, how)
+        found: float | str = fill_value(there, how)
         return found
 
 

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from mipfs.data.instance import Row, SelectDefaults
-from mipfs.readers.sidecar import DataDescription, nameable
+from mipfs.readers.sidecar import DataDescription, nameable_items
 
 INF = math.inf
 
@@ -47,26 +47,26 @@ def read_select(
         a list that is none, a feature both forced in and forced out.
     """
     content = sidecar.tables.get("select", {})
-    known = nameable(features, groups)
+    known = nameable_items(features, groups)
     rows: list[Row] = []
     if "budget" in content:
         limit = sidecar.number(content["budget"], "[select] budget", "select", "budget")
         terms = {name: value for name, value in cost.items() if value > 0}
         if not terms:
             sidecar.fail("a budget without costs", "give features a cost in a table [cost]", "select", "budget")
-        rows.append(Row("budget", terms, -INF, limit, _origin(sidecar, "budget")))
-    for a, b in _lists(sidecar, content, known, "implies", pairs=True):
-        rows.append(Row(f"implies[{a} -> {b}]", {a: 1.0, b: -1.0}, -INF, 0.0, _origin(sidecar, "implies", a, b)))
-    for names in _lists(sidecar, content, known, "conflicts"):
+        rows.append(Row("budget", terms, -INF, limit, _row_origin(sidecar, "budget")))
+    for a, b in _feature_lists(sidecar, content, known, "implies", pairs=True):
+        rows.append(Row(f"implies[{a} -> {b}]", {a: 1.0, b: -1.0}, -INF, 0.0, _row_origin(sidecar, "implies", a, b)))
+    for names in _feature_lists(sidecar, content, known, "conflicts"):
         terms = dict.fromkeys(names, 1.0)
-        rows.append(Row(f"conflicts[{', '.join(names)}]", terms, -INF, 1.0, _origin(sidecar, "conflicts", *names)))
+        rows.append(Row(f"conflicts[{', '.join(names)}]", terms, -INF, 1.0, _row_origin(sidecar, "conflicts", *names)))
     for key in ("at_most", "at_least", "exactly"):
-        rows += _counts(sidecar, content, known, key)
-    select, forced = _defaults(sidecar, content, features, known)
+        rows += _count_rows(sidecar, content, known, key)
+    select, forced = _select_defaults(sidecar, content, features, known)
     return select, (*rows, *forced)
 
 
-def _defaults(
+def _select_defaults(
     sidecar: DataDescription, content: Mapping[str, Any], features: Mapping[str, int], known: Mapping[str, Any]
 ) -> tuple[SelectDefaults, list[Row]]:
     """M and the forced features, and the rows of forced groups."""
@@ -98,7 +98,7 @@ def _defaults(
             )
     single = {key: tuple(name for name in names if name in features) for key, names in forced.items()}
     rows = [
-        Row.forced(key, name, _origin(sidecar, key, name))
+        Row.forced(key, name, _row_origin(sidecar, key, name))
         for key, names in forced.items()
         for name in names
         if name not in features
@@ -106,7 +106,7 @@ def _defaults(
     return SelectDefaults(M, **single, words=words), rows
 
 
-def _lists(
+def _feature_lists(
     sidecar: DataDescription, content: Mapping[str, Any], features: Mapping[str, Any], key: str, pairs: bool = False
 ) -> list[list[str]]:
     """A list of lists of at least two features; of exactly two if `pairs`."""
@@ -121,7 +121,9 @@ def _lists(
     return list(found)
 
 
-def _counts(sidecar: DataDescription, content: Mapping[str, Any], features: Mapping[str, Any], key: str) -> list[Row]:
+def _count_rows(
+    sidecar: DataDescription, content: Mapping[str, Any], features: Mapping[str, Any], key: str
+) -> list[Row]:
     """``at_most``, ``at_least`` or ``exactly``: a list of {k, of}."""
     found = content.get(key, [])
     form = f'write {key} = [{{k = 1, of = ["a", "b"]}}, ...]'
@@ -140,11 +142,11 @@ def _counts(sidecar: DataDescription, content: Mapping[str, Any], features: Mapp
         lower = -INF if key == "at_most" else float(k)
         upper = INF if key == "at_least" else float(k)
         terms = dict.fromkeys(names, 1.0)
-        rows.append(Row(f"{key}[{place}]", terms, lower, upper, _origin(sidecar, key, *names)))
+        rows.append(Row(f"{key}[{place}]", terms, lower, upper, _row_origin(sidecar, key, *names)))
     return rows
 
 
-def _origin(sidecar: DataDescription, key: str, *names: str) -> str:
+def _row_origin(sidecar: DataDescription, key: str, *names: str) -> str:
     """Where a row was written: by its line in a list of ordinary length, by the line of its key in a long one."""
     entries = sidecar.tables["select"][key]
     words = names if isinstance(entries, list) and len(entries) <= _LOCATED else ()

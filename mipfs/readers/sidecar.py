@@ -15,7 +15,7 @@ from typing import Any, Never, cast
 
 from mipfs.data.bounds import WeightBounds, both, of_box, of_signs, settle_bounds
 from mipfs.data.classes import ClassWeight, checked_weights
-from mipfs.data.instance import SCALINGS, Scaling, nearest
+from mipfs.data.instance import SCALINGS, Scaling, misspelling_hint
 from mipfs.data.over_weights import WeightRow
 from mipfs.data.over_weights import settle_rows as rows_over
 from mipfs.data.recipe import Recipe
@@ -65,7 +65,7 @@ MOST_DOTS = 16
 _DOTTED = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{MOST_DOTS + 1}}}")
 
 
-def nameable(features: Mapping[str, int], groups: Mapping[str, tuple[str, ...]]) -> Mapping[str, Any]:
+def nameable_items(features: Mapping[str, int], groups: Mapping[str, tuple[str, ...]]) -> Mapping[str, Any]:
     """What a rule may name: a feature or, where none is called so, a group."""
     return ChainMap({}, features, groups)  # type: ignore[arg-type]  # ChainMap writes to the first alone
 
@@ -149,32 +149,32 @@ class DataDescription:
     @property
     def label(self) -> str | None:
         """The name of the label column."""
-        return cast(str | None, self._of("data", "label"))
+        return cast(str | None, self._entry_of("data", "label"))
 
     @property
     def positive(self) -> str | float | None:
         """The label that becomes +1."""
-        return cast(str | float | None, self._of("data", "positive"))
+        return cast(str | float | None, self._entry_of("data", "positive"))
 
     @property
     def scale(self) -> Scaling | None:
         """The scaling that the data asks for."""
-        return cast(Scaling | None, self._of("data", "scale"))
+        return cast(Scaling | None, self._entry_of("data", "scale"))
 
     @property
     def words(self) -> list[str]:
         """The columns of words that are features although they tell rows apart."""
-        return cast(list[str], self._of("data", "words") or [])
+        return cast(list[str], self._entry_of("data", "words") or [])
 
     @property
     def checks(self) -> bool | None:
         """Whether it is said what is suspect of the data."""
-        return cast(bool | None, self._of("data", "checks"))
+        return cast(bool | None, self._entry_of("data", "checks"))
 
     @cached_property
     def recipe(self) -> dict[str, Any]:
         """What it says of a raw table: drop, use, impute, types and missing, as `Recipe.of` takes them."""
-        found = {key: self._of("data", key) for key in ("drop", "use", "impute", "types", "missing")}
+        found = {key: self._entry_of("data", key) for key in ("drop", "use", "impute", "types", "missing")}
         for key, value in found.items():
             try:
                 Recipe.of(**{key: value})
@@ -186,14 +186,14 @@ class DataDescription:
     def class_weight(self) -> ClassWeight | None:
         """The weights of the classes."""
         try:
-            return checked_weights(self._of("data", "class_weight"))
+            return checked_weights(self._entry_of("data", "class_weight"))
         except UsageError as error:
             self.fail(f"[data] {error}", "correct it", "data", "class_weight")
 
     @property
     def names(self) -> list[str] | None:
         """The names of the features, where the data does not carry them itself."""
-        return cast(list[str] | None, self._of("features", "names"))
+        return cast(list[str] | None, self._entry_of("features", "names"))
 
     def amounts(self, table: str, features: Mapping[str, Any]) -> dict[str, float]:
         """The numbers >= 0 of ``[cost]`` or ``[penalty]``, by the names that may stand there."""
@@ -207,7 +207,7 @@ class DataDescription:
 
     def costs(self, features: Mapping[str, int], groups: Mapping[str, tuple[str, ...]]) -> dict[str, float]:
         """The numbers >= 0 of ``[cost]``, by feature or group."""
-        return self.amounts("cost", nameable(features, groups))
+        return self.amounts("cost", nameable_items(features, groups))
 
     def groups(self, features: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
         """The lists of feature names of ``[groups]``."""
@@ -229,14 +229,16 @@ class DataDescription:
                 "write under [data] positive = the word that is +1",
                 "weights",
             )
-        known = nameable(features, groups)
+        known = nameable_items(features, groups)
         signs = {key: self.feature_list(known, "weights", key) for key in ("nonnegative", "nonpositive")}
         given = content.get("bounds", {})
         if not isinstance(given, dict):
             self.fail(f"[weights] bounds is {given!r}", "write bounds = { age = [0.0, 2.0] }", "weights", "bounds")
         try:
             parts = of_signs(**signs), given
-            asked = [settle_bounds(one, features, lambda name: nearest(name, [*known]), groups) for one in parts]
+            asked = [
+                settle_bounds(one, features, lambda name: misspelling_hint(name, [*known]), groups) for one in parts
+            ]
             whole = of_box(list(features), content["box"]) if "box" in content else {}
             return both(*asked, whole)
         except UsageError as error:
@@ -253,7 +255,7 @@ class DataDescription:
                 self.fail(f"[[weights.rows]] has the keys {[*one]}", shown, "weights", "rows")
         asked = [(one["coefficients"], one.get("lower"), one.get("upper")) for one in given]
         try:
-            return rows_over(asked, features, lambda name: nearest(name, list(features)))
+            return rows_over(asked, features, lambda name: misspelling_hint(name, list(features)))
         except UsageError as error:
             self.fail(f"[[weights.rows]]: {error}", "correct it", "weights", "coefficients")
 
@@ -268,7 +270,9 @@ class DataDescription:
         """Refuse a name that is no feature."""
         for name in names:
             if name not in features:
-                self.fail(f"[{table}] no feature is called {name!r}", nearest(name, list(features)), table, key, name)
+                self.fail(
+                    f"[{table}] no feature is called {name!r}", misspelling_hint(name, list(features)), table, key, name
+                )
 
     def number(self, value: Any, what: str, table: str, *words: str) -> float:
         """A finite number >= 0, or an error that says `what` it should be."""
@@ -299,7 +303,7 @@ class DataDescription:
         sets = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[.=]")
         best = None
         at_key = not key
-        for number, (section, text) in enumerate(self._lines, 1):
+        for number, (section, text) in enumerate(self._numbered_lines, 1):
             if section != table:
                 continue
             if best is None and table:
@@ -312,7 +316,7 @@ class DataDescription:
         return best
 
     @cached_property
-    def _lines(self) -> list[tuple[str, str]]:
+    def _numbered_lines(self) -> list[tuple[str, str]]:
         """Every line, with the table that it stands in ("" before the first)."""
         found = []
         section = ""
@@ -322,7 +326,7 @@ class DataDescription:
             found.append((section, text))
         return found
 
-    def _of(self, table: str, key: str) -> Any:
+    def _entry_of(self, table: str, key: str) -> Any:
         return self.tables.get(table, {}).get(key)
 
     def _check(self) -> None:
@@ -330,15 +334,15 @@ class DataDescription:
             if table not in TABLES:
                 what = f"table [{table}]" if isinstance(content, dict) else f"key {table!r}"
                 words = (table,) if isinstance(content, dict) else ("", table)
-                self.fail(f"unknown {what}", self._hint(table, tuple(TABLES), "tables"), *words)
+                self.fail(f"unknown {what}", self._spelling_hint(table, tuple(TABLES), "tables"), *words)
             if not isinstance(content, dict):
                 self.fail(f"{table!r} is {content!r}", f"write it as a table, [{table}]", "", table)
             keys = TABLES[table]
             for key in content:
                 if keys is not None and key not in keys:
-                    self.fail(f"unknown key {key!r} in [{table}]", self._hint(key, keys, "keys"), table, key)
+                    self.fail(f"unknown key {key!r} in [{table}]", self._spelling_hint(key, keys, "keys"), table, key)
         for key in ("label", "scale", "source", "licence"):
-            value = self._of("data", key)
+            value = self._entry_of("data", key)
             if value is not None and not isinstance(value, str):
                 self.fail(f"[data] {key} is {value!r}", "write a text in quotes", "data", key)
         if self.scale is not None and self.scale not in SCALINGS:
@@ -347,13 +351,13 @@ class DataDescription:
             self.fail(f"[data] checks is {self.checks!r}", "write true or false", "data", "checks")
         if not isinstance(self.positive, (str, int, float, type(None))):
             self.fail(f"[data] positive is {self.positive!r}", "write one of the two labels", "data", "positive")
-        if self._of("data", "words") is not None:
-            self.name_list(self._of("data", "words"), "[data] words", "data", "words")
+        if self._entry_of("data", "words") is not None:
+            self.name_list(self._entry_of("data", "words"), "[data] words", "data", "words")
         _ = self.recipe, self.class_weight
         if self.names is not None:
             self.name_list(self.names, "[features] names", "features", "names")
 
     @staticmethod
-    def _hint(word: str, known: tuple[str, ...], what: str) -> str:
-        hint = nearest(word, known)
+    def _spelling_hint(word: str, known: tuple[str, ...], what: str) -> str:
+        hint = misspelling_hint(word, known)
         return hint if hint.startswith("did you mean") else f"the {what} are {', '.join(known)}"

@@ -34,7 +34,7 @@ from mipfs.data.recipe import HOWS, Filled, Prepared, Recipe
 from mipfs.data.table_reading import TableReading
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.typed_json import FieldError, Such, Texts, read
-from mipfs.readers.manifest import AGAIN, Manifest, crc, document
+from mipfs.readers.manifest import AGAIN, Manifest, crc_of_file, document
 
 NAMES, RECIPE = "names.json", "recipe.json"
 SAME = 1e-6
@@ -80,7 +80,7 @@ class StoreFiles:
         if name not in self.manifest.files:
             raise DataError(f"{_name_file(name)} is not in the manifest", AGAIN, path=self.path)
         if name not in self._sound:
-            if crc(self.path / name) != self.manifest.files[name][1]:
+            if crc_of_file(self.path / name) != self.manifest.files[name][1]:
                 raise DataError(f"{_name_file(name)} is damaged: its checksum is wrong", AGAIN, path=self.path)
             self._sound.add(name)
         return self.path / name
@@ -133,10 +133,10 @@ class FilePart(ColumnPart):
         """Without what is mapped: whoever gets it maps anew."""
         return {name: value for name, value in self.__dict__.items() if name not in ("values", "sums", "statistics")}
 
-    def _array(self, name: str, dtype: str, *shape: int) -> Any:
+    def _read_array(self, name: str, dtype: str, *shape: int) -> Any:
         return self._files.array(f"{self.number:05d}.{name}.npy", dtype, shape or None)
 
-    def _broken(self, why: str) -> DataError:
+    def _broken_block_error(self, why: str) -> DataError:
         return DataError(f"block {self.number} does not hold together: {why}", AGAIN, path=self._files.path)
 
     @cached_property
@@ -144,24 +144,27 @@ class FilePart(ColumnPart):
         """The stored values: no number is missing, and no index leads out of the block."""
         manifest = self._files.manifest
         if manifest.dense:
-            full = cast(Floats, self._array("data", manifest.dtype, self.n, self.width))
+            full = cast(Floats, self._read_array("data", manifest.dtype, self.n, self.width))
             if not np.isfinite(full).all():
-                raise self._broken("a value is not finite")
+                raise self._broken_block_error("a value is not finite")
             return full
-        data, indptr = self._array("data", manifest.dtype), self._array("indptr", "int32 int64", self.width + 1)
-        indices = self._array("indices", "int32 int64", *data.shape)
+        data, indptr = (
+            self._read_array("data", manifest.dtype),
+            self._read_array("indptr", "int32 int64", self.width + 1),
+        )
+        indices = self._read_array("indices", "int32 int64", *data.shape)
         if indptr[0] != 0 or indptr[-1] != data.size or np.any(indptr[1:] < indptr[:-1]):
-            raise self._broken("its columns do not follow one another")
+            raise self._broken_block_error("its columns do not follow one another")
         if data.size and not (indices.min() >= 0 and indices.max() < self.n):
-            raise self._broken("an index leads out of it")
+            raise self._broken_block_error("an index leads out of it")
         if not np.isfinite(data).all():
-            raise self._broken("a value is not finite")
+            raise self._broken_block_error("a value is not finite")
         return Csc(data, indices, indptr)
 
     @cached_property
     def sums(self) -> npt.NDArray[np.float32]:
         """At least Σ_i |x_ij|."""
-        return cast(npt.NDArray[np.float32], self._array("sums", "float32", self.width))
+        return cast(npt.NDArray[np.float32], self._read_array("sums", "float32", self.width))
 
     @property
     def most(self) -> float:
@@ -171,7 +174,7 @@ class FilePart(ColumnPart):
     @cached_property
     def statistics(self) -> Statistics:
         """What is known of the columns."""
-        return Statistics(*self._array("statistics", "float64", 4, self.width))
+        return Statistics(*self._read_array("statistics", "float64", 4, self.width))
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +250,7 @@ def open_store(path: Path) -> ColumnStore:
     X = Blocked(
         manifest.n_samples, parts, manifest.nnz, manifest.sha256, is_sparse=not manifest.dense, largest=manifest.largest
     )
-    named = _names(files, manifest.n_features) if NAMES in manifest.files else (None, {}, None, {})
+    named = _stored_names(files, manifest.n_features) if NAMES in manifest.files else (None, {}, None, {})
     names, groups, reading, others = named
     optional = {
         name: files.array(f"{name}.npy", dtype, n) if f"{name}.npy" in manifest.files else None
@@ -263,7 +266,7 @@ def open_store(path: Path) -> ColumnStore:
     )
 
 
-def _names(
+def _stored_names(
     files: StoreFiles, p: int
 ) -> tuple[list[str], dict[str, tuple[str, ...]], TableReading | None, dict[str, str]]:
     """The names of the features, those that words have become, which columns were left out, and words without one."""

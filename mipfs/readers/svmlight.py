@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.data.matrix import compact
+from mipfs.data.matrix import compact_storage
 from mipfs.errors import DataError, DataWarning
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.readers.chunks import Chunk, skip
+from mipfs.readers.chunks import Chunk, skip_bytes
 from mipfs.readers.files import features_limit, opened
 from mipfs.readers.room import MORE
 from mipfs.readers.table import Table
@@ -87,7 +87,7 @@ def read_svmlight(path: Path, n_features: int | None = None, *, beyond: bool = F
         warnings.warn(f"{path}: there {'is' if width == p + 1 else 'are'} {said}", DataWarning, stacklevel=2)
         X = X[:, :p]
     del columns, values
-    return Table(compact(X), labels, bags=bags, lines=lines)
+    return Table(compact_storage(X), labels, bags=bags, lines=lines)
 
 
 def svmlight_chunks(
@@ -108,7 +108,7 @@ def svmlight_chunks(
         As `read_svmlight`, with the line; the first one that is wrong.
     """
     at = position or {"bytes": 0, "line": 0, "width": 0, "bags": None}
-    skip(stream, at["bytes"], path)
+    skip_bytes(stream, at["bytes"], path)
     reader = _Lines(path, n_features or features_limit(path), n_features is None)
     passed = at["bytes"]
     line = at["line"]
@@ -118,7 +118,7 @@ def svmlight_chunks(
     read_by = reader.read
     while True:
         read = stream.read(PIECE)
-        whole, rest = _cut(rest + read, not read)
+        whole, rest = _split_whole_lines(rest + read, not read)
         if whole:
             piece = read_by(whole, line)
             read_by = reader.read if len(whole) > LONG * piece.values.size else reader.compiled
@@ -150,7 +150,7 @@ def svmlight_chunks(
             return
 
 
-def _cut(text: bytes, at_end: bool) -> tuple[bytes, bytes]:
+def _split_whole_lines(text: bytes, at_end: bool) -> tuple[bytes, bytes]:
     """Whole lines, and what is left."""
     if at_end:
         return text, b""
@@ -213,12 +213,12 @@ class _Lines:
                 lines.append(number)
                 starts.append(len(indices))
             line = number
-        ids = _ints(indices)
-        given = _floats(values)
-        ends = _ints(starts)
-        where = _ints(lines)
+        ids = _as_integers(indices)
+        given = _as_floats(values)
+        ends = _as_integers(starts)
+        where = _as_integers(lines)
         _check_entries(ids, given, ends, where, self)
-        for k in np.flatnonzero(~np.isfinite(_floats(labels)))[:1]:
+        for k in np.flatnonzero(~np.isfinite(_as_floats(labels)))[:1]:
             raise DataError(
                 f"the label is {labels[k]}", "give every sample a finite label", path=self.path, line=lines[k]
             )
@@ -226,7 +226,14 @@ class _Lines:
         width = int(ids.max(initial=0))
         ends = np.concatenate([[0], np.cumsum(kept)])[ends[1:]]
         return _Piece(
-            _floats(labels), _ints(bags), where, ends, (ids[kept] - 1).astype(np.int32), given[kept], line, width
+            _as_floats(labels),
+            _as_integers(bags),
+            where,
+            ends,
+            (ids[kept] - 1).astype(np.int32),
+            given[kept],
+            line,
+            width,
         )
 
     def compiled(self, text: bytes, line: int) -> _Piece:
@@ -286,14 +293,14 @@ def _parse_line(
         return None
     match = _LINE.fullmatch(line)
     if match is None:
-        raise _diagnosis(line, path, number)
+        raise _diagnose_line(line, path, number)
     label, bag, pairs = match.groups()
     fields = pairs.replace(b":", b" ").split()
     try:
         found = float(label)
         values.extend(map(float, fields[1::2]))
     except ValueError:
-        raise _diagnosis(line, path, number) from None
+        raise _diagnose_line(line, path, number) from None
     indices.extend(map(int, fields[::2]))
     return found, bag
 
@@ -331,7 +338,7 @@ def _check_entries(
         raise DataError(f"{message}, {what}", remedy, path=path, line=line(k))
 
 
-def _diagnosis(line: bytes, path: Path, number: int) -> DataError:
+def _diagnose_line(line: bytes, path: Path, number: int) -> DataError:
     """The first thing that is wrong with a line."""
     label, *tokens = line.split()
     if not _is_number(label):
@@ -379,9 +386,9 @@ def _not_finite(index: int, value: float, path: Path, line: int) -> DataError:
     return DataError(f"feature {index} is {value}", "every value must be a finite number", path=path, line=line)
 
 
-def _ints(values: array[int]) -> Integers:
+def _as_integers(values: array[int]) -> Integers:
     return np.array(values, dtype=np.int64)
 
 
-def _floats(values: array[float]) -> Array:
+def _as_floats(values: array[float]) -> Array:
     return np.array(values, dtype=np.float64)

@@ -59,7 +59,7 @@ class ColumnEncoder:
         for name in self.features:
             column = by_name[name]
             if column.dtype.kind == "f":
-                self._be(name, self.words, "words", lines)
+                self._refuse_other_kind(name, self.words, "words", lines)
                 used = np.flatnonzero(column)
                 place = self.numbers.setdefault(name, self.width)
                 self.width = max(self.width, place + 1)
@@ -67,9 +67,9 @@ class ColumnEncoder:
                 ids.append(np.full(used.size, place))
                 values.append(column[used].astype(float))
             else:
-                self._be(name, self.numbers, "numbers", lines)
+                self._refuse_other_kind(name, self.numbers, "numbers", lines)
                 rows.append(np.arange(n))
-                ids.append(self._coded(name, column))
+                ids.append(self._encode_words(name, column))
                 values.append(np.ones(n))
         row = np.concatenate(rows)
         order = np.argsort(row, kind="stable")
@@ -82,13 +82,13 @@ class ColumnEncoder:
             np.concatenate(ids)[order].astype(np.int32),
             np.concatenate(values)[order],
             self.width,
-            None if bags is None else self._bags(bags, lines),
-            None if weights is None else self._weights(weights, lines),
+            None if bags is None else self._bag_numbers(bags, lines),
+            None if weights is None else self._sample_weights(weights, lines),
             lines,
             self.state(),
         )
 
-    def _coded(self, name: str, column: Column) -> Any:
+    def _encode_words(self, name: str, column: Column) -> Any:
         known = self.words.setdefault(name, {})
         found, codes = np.unique(column, return_inverse=True)
         for word in found.tolist():
@@ -97,7 +97,7 @@ class ColumnEncoder:
                 self.width += 1
         return np.array([known[word] for word in found.tolist()])[codes]
 
-    def _be(self, name: str, others: Any, what: str, lines: Any) -> None:
+    def _refuse_other_kind(self, name: str, others: Any, what: str, lines: Any) -> None:
         """Refuse a column that was of the other kind before."""
         if name in others:
             raise DataError(
@@ -107,7 +107,7 @@ class ColumnEncoder:
                 line=None if lines is None else int(lines[0]),
             )
 
-    def _bags(self, column: Column, lines: Any) -> Any:
+    def _bag_numbers(self, column: Column, lines: Any) -> Any:
         numbers = column.astype(float) if column.dtype.kind == "f" else np.full(len(column), np.nan)
         bad = np.flatnonzero(~((np.trunc(numbers) == numbers) & (np.abs(numbers) < 2**53)))
         if bad.size:
@@ -116,7 +116,7 @@ class ColumnEncoder:
             raise DataError(message, "number the bags", path=self.path, line=line)
         return numbers.astype(np.int64)
 
-    def _weights(self, column: Column, lines: Any) -> Any:
+    def _sample_weights(self, column: Column, lines: Any) -> Any:
         if column.dtype.kind != "f":
             raise DataError(
                 f"the column {WEIGHT!r} holds words", "give positive numbers, or rename the column", path=self.path

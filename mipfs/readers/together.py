@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.data.instance import Instance, nearest
+from mipfs.data.instance import Instance, misspelling_hint
 from mipfs.data.recipe import Recipe
 from mipfs.data.split import Split
 from mipfs.errors import DataError, DataWarning, UsageError
@@ -35,10 +35,12 @@ def split_of(data: Instance, table: Table | None, column: str) -> Split:
     if column == BAG and data.bags is not None:
         of = data.bags
     elif table is not None:
-        of = _numbers(table)
+        of = _number_cells(table)
     else:
         if column not in data.index:
-            raise UsageError(f"folds_by names {column!r}, which is no feature; {nearest(column, data.feature_names)}")
+            raise UsageError(
+                f"folds_by names {column!r}, which is no feature; {misspelling_hint(column, data.feature_names)}"
+            )
         of = np.unique(data.block(data.columns_of([column])).dense()[:, 0], return_inverse=True)[1]
     split = Split(column, np.asarray(of, dtype=np.int64))
     if split.count < 2:
@@ -51,14 +53,14 @@ def column_alone(column: str, rules: int) -> RecipeInUse:
     return RecipeInUse(Recipe(use=(column,)), meant=(column,), rules=rules)
 
 
-def _numbers(table: Table) -> Integers:
+def _number_cells(table: Table) -> Integers:
     """A number for every different cell of a table of one column, of numbers or of words."""
     p = table.X.shape[1]
     values = np.asarray(table.X @ np.arange(1.0, p + 1.0)).ravel()  # of words one feature is 1 in each row, or none
     return np.asarray(np.unique(values, return_inverse=True)[1], dtype=np.int64)
 
 
-def quietly(read: Callable[[], Table], path: Any) -> Table:
+def read_quietly(read: Callable[[], Table], path: Any) -> Table:
     """The table that `read` gives, of which nothing is said; an error says what asked for it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)

@@ -44,7 +44,7 @@ def parse_cell(cell: str, kind: str) -> float | None:
     """The number that a cell says, None where it says none in this way."""
     text = cell.strip()
     if kind in (DATE, DAY_FIRST, MONTH_FIRST):
-        return _date(text, kind)
+        return _parse_date(text, kind)
     negative = False
     if kind.startswith(CURRENCY):
         if text.startswith("(") and text.endswith(")"):
@@ -59,11 +59,11 @@ def parse_cell(cell: str, kind: str) -> float | None:
     if text[:1] in ("+", "-"):
         negative ^= text[0] == "-"
         text = text[1:].strip()
-    value = _plain(text, "," if kind.endswith(DECIMAL_COMMA) else ".")
+    value = _parse_unsigned(text, "," if kind.endswith(DECIMAL_COMMA) else ".")
     return None if value is None else -value if negative else value
 
 
-def _plain(text: str, point: str) -> float | None:
+def _parse_unsigned(text: str, point: str) -> float | None:
     """A number without a sign, with marks between thousands or none."""
     match = (_COMMA if point == "," else _POINT).fullmatch(text)
     if match is None or not any(c.isdigit() for c in text):
@@ -72,7 +72,7 @@ def _plain(text: str, point: str) -> float | None:
     return float(whole + (match[2] or "").replace(",", "."))
 
 
-def _date(text: str, kind: str) -> float | None:
+def _parse_date(text: str, kind: str) -> float | None:
     match = _DATE.fullmatch(text)
     try:
         if match is None:
@@ -125,13 +125,13 @@ def numbers(
     return found
 
 
-def days(moments: npt.NDArray[Any]) -> Array:
+def days_since_1970(moments: npt.NDArray[Any]) -> Array:
     """Moments (n,) of NumPy's datetime64 as days since 1970-01-01, NaN where there is none."""
     since = (moments.astype("datetime64[us]") - np.datetime64("1970-01-01", "us")) / np.timedelta64(1, "us")
     return np.asarray(since / (1e6 * _DAY), dtype=float)
 
 
-def remedy(name: str, cells: Iterable[str]) -> str:
+def type_remedy(name: str, cells: Iterable[str]) -> str:
     """What `types` to give where cells look like one kind; "" where they look like none."""
     texts = list(cells)
     kind = looks_like(texts)
@@ -154,7 +154,7 @@ def fits_both_orders(kind: str | None, cells: Iterable[str]) -> bool:
     )
 
 
-def instead(name: str, cells: Iterable[Any], kind: str) -> str:
+def other_type_remedy(name: str, cells: Iterable[Any], kind: str) -> str:
     """What to do where a cell is not of the type that was given: the type that most cells are of, or all there are."""
     texts = [str(cell) for cell in cells if cell is not None]
     other = looks_like(texts)

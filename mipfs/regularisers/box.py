@@ -60,7 +60,7 @@ class Box(Regulariser):
 
     def _take_ends(self) -> None:
         """Hold the ends as floats, too: they are asked for at every step."""
-        ends = _numbers(self.low, -math.inf), _numbers(self.high, math.inf)
+        ends = _ends_as_floats(self.low, -math.inf), _ends_as_floats(self.high, math.inf)
         object.__setattr__(self, "_ends", ends)
         low, high = ends
         outward = np.where(low > 0.0, NARROWER, WIDER) * low, np.where(high < 0.0, NARROWER, WIDER) * high
@@ -208,7 +208,7 @@ def check_atoms(regulariser: Regulariser, bounds: Mapping[str, Any], atoms: Any)
             )
 
 
-def _numbers(given: Any, absent: float) -> Array:
+def _ends_as_floats(given: Any, absent: float) -> Array:
     """Ends as floats."""
     listed = given if isinstance(given, tuple) else (given,)
     found = np.array([absent if end is None else float(end) for end in listed])

@@ -8,7 +8,7 @@ import numpy as np
 
 from mipfs.errors import MissingExtraError
 from mipfs.report.charts import Bars, Chart, Curve, HeatMap, LineChart
-from mipfs.report.visible import visible
+from mipfs.report.visible import escape_invisible
 
 COLOURS = {
     "bound": "#1f6fc9",
@@ -56,28 +56,28 @@ def draw(chart: Chart, ax: Any, method: str) -> Any:
     if ax is None:
         _, ax = pyplot.subplots(layout="constrained")
     if isinstance(chart, LineChart):
-        _lines(chart, ax)
+        _draw_lines(chart, ax)
     elif isinstance(chart, Bars):
-        _bars(chart, ax)
+        _draw_bars(chart, ax)
     else:
         assert isinstance(chart, HeatMap)
-        _grid(chart, ax)
+        _draw_grid(chart, ax)
     return ax
 
 
-def _values(chart: LineChart, curve: Curve) -> Any:
+def _curve_values(chart: LineChart, curve: Curve) -> Any:
     """The values of a curve; the last one holds until the end of the axis where steps have one."""
     values = [np.nan if v is None else v for v in curve.y]
     return np.array(values + values[-1:] if chart.is_step and chart.x_limits is not None else values, dtype=float)
 
 
-def _lines(chart: LineChart, ax: Any) -> None:
+def _draw_lines(chart: LineChart, ax: Any) -> None:
     x = np.asarray(chart.x, dtype=float)
     if chart.is_step and chart.x_limits is not None:
         x = np.append(x, chart.x_limits[1])
         ax.set_xlim(*chart.x_limits)
     for curve in chart.curves:
-        y = _values(chart, curve)
+        y = _curve_values(chart, curve)
         look = {"color": COLOURS[curve.role], "label": plain_text(curve.name)}
         dashed = "--" if curve.role == "incumbent" else "-"
         if chart.is_step:
@@ -88,7 +88,7 @@ def _lines(chart: LineChart, ax: Any) -> None:
             spread = np.array([np.nan if s is None else s for s in curve.spread], dtype=float)
             ax.errorbar(x, y, yerr=spread, fmt="none", ecolor=look["color"], alpha=0.7)
     if chart.between is not None:
-        above, below = (_values(chart, chart.curves[k]) for k in chart.between)
+        above, below = (_curve_values(chart, chart.curves[k]) for k in chart.between)
         step = "post" if chart.is_step else None
         ax.fill_between(x, below, above, step=step, color=COLOURS["bound"], alpha=0.12, linewidth=0)
     if chart.is_log:
@@ -101,7 +101,7 @@ def _lines(chart: LineChart, ax: Any) -> None:
     ax.legend()
 
 
-def _bars(chart: Bars, ax: Any) -> None:
+def _draw_bars(chart: Bars, ax: Any) -> None:
     places = np.arange(len(chart.bars))
     widths = [0.0 if bar.value is None else bar.value for bar in chart.bars]
     ax.barh(places, widths, color=[COLOURS[bar.role] for bar in chart.bars])
@@ -120,7 +120,7 @@ def _bars(chart: Bars, ax: Any) -> None:
     ax.set_title(plain_text(chart.title))
 
 
-def _grid(chart: HeatMap, ax: Any) -> None:
+def _draw_grid(chart: HeatMap, ax: Any) -> None:
     cells = np.array(chart.cells, dtype=float).reshape(len(chart.rows), len(chart.columns))
     ax.imshow(cells, aspect="auto", cmap="Blues", vmin=0.0, vmax=1.0, interpolation="nearest")
     shown = range(0, len(chart.columns), max(1, -(-len(chart.columns) // MOST_NAMES)))
@@ -136,5 +136,5 @@ def plain_text(text: str) -> str:
     it lets TeX set its texts (``text.usetex``), TeX obeys more."""
     from matplotlib import rcParams
 
-    shown = visible(text)
+    shown = escape_invisible(text)
     return shown.translate(TEX) if rcParams["text.usetex"] else shown.replace("$", r"\$")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from mipfs.report.visible import escape_text, visible
+from mipfs.report.visible import escape_invisible, escape_text
 
 
 class Alarm(str):
@@ -27,12 +27,17 @@ class NamedValues:
 
     def columns(self) -> list[tuple[str, str]]:
         """Names, all of one width, and values, as a terminal shows them."""
-        names = [visible(name) for name, _ in self.pairs]
+        names = [escape_invisible(name) for name, _ in self.pairs]
         width = max(map(len, names), default=0)
-        return [(f"{name.ljust(width)}  ", visible(value)) for name, (_, value) in zip(names, self.pairs, strict=True)]
+        return [
+            (f"{name.ljust(width)}  ", escape_invisible(value))
+            for name, (_, value) in zip(names, self.pairs, strict=True)
+        ]
 
     def html(self) -> str:
-        return _html([[f"<b>{escape_text(name)}</b>", _value_as_html(value)] for name, value in self.pairs], left=2)
+        return _table_html(
+            [[f"<b>{escape_text(name)}</b>", _value_as_html(value)] for name, value in self.pairs], left=2
+        )
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class Table:
     left: int = 1
 
     def text(self) -> str:
-        lines = [f"\n{visible(self.title)}\n"] if self.title else []
+        lines = [f"\n{escape_invisible(self.title)}\n"] if self.title else []
         shown = self.visible()
         widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
         for row in shown:
@@ -58,11 +63,11 @@ class Table:
 
     def visible(self) -> list[list[str]]:
         """Header and rows as a terminal shows them."""
-        return [[visible(cell) for cell in row] for row in (self.header, *self.rows)]
+        return [[escape_invisible(cell) for cell in row] for row in (self.header, *self.rows)]
 
     def html(self) -> str:
         title = f"<p><b>{escape_text(self.title)}</b></p>" if self.title else ""
-        return title + _html([list(map(escape_text, row)) for row in self.rows], self.left, self.header)
+        return title + _table_html([list(map(escape_text, row)) for row in self.rows], self.left, self.header)
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class Sentence:
 
     def text(self) -> str:
         said = self.line.lstrip("\n")
-        return "\n" * (len(self.line) - len(said)) + f"{visible(said)}\n"
+        return "\n" * (len(self.line) - len(said)) + f"{escape_invisible(said)}\n"
 
     def html(self) -> str:
         return f"<p>{escape_text(self.line.strip())}</p>"
@@ -113,9 +118,9 @@ def as_html(blocks: Iterable[ReportBlock]) -> str:
     inner = "".join(block.html() for block in blocks)
     if "<figure" not in inner:
         return f"<div>{inner}</div>"
-    from mipfs.report.figure import style, without_data
+    from mipfs.report.figure import figure_style, without_data
 
-    return f'<div class="mipfs"><style>{style()}</style>{without_data(inner)}</div>'
+    return f'<div class="mipfs"><style>{figure_style()}</style>{without_data(inner)}</div>'
 
 
 class Reported(ABC):
@@ -150,7 +155,7 @@ def _value_as_html(value: str) -> str:
     return f'<span style="color: var(--bad, #b00020)">{said}</span>' if isinstance(value, Alarm) else said
 
 
-def _html(rows: Sequence[Sequence[str]], left: int, header: Sequence[str] = ()) -> str:
+def _table_html(rows: Sequence[Sequence[str]], left: int, header: Sequence[str] = ()) -> str:
     """A table of cells that are HTML already, below the names of its columns, which are text."""
     lines = []
     if header:

@@ -16,7 +16,7 @@ from typing import Any
 
 from mipfs.report.charts import Bars, Chart, Curve, HeatMap, LineChart, Mosaic, plain
 from mipfs.report.scales import Scale, labels
-from mipfs.report.visible import escape_text, visible
+from mipfs.report.visible import escape_invisible, escape_text
 
 MOST_TICKS = 5
 """Ticks that stand side by side on a narrow screen."""
@@ -30,7 +30,7 @@ AREA_UNITS = 1000
 """Units of an area's own axes."""
 
 
-def style() -> str:
+def figure_style() -> str:
     """The style sheet of figures; colours are properties that a page may set anew."""
     return Path(__file__).with_name("figure.css").read_text(encoding="utf-8")
 
@@ -38,13 +38,13 @@ def style() -> str:
 def figure(chart: Chart) -> str:
     """A chart as an HTML figure; whatever stands in it is escaped."""
     if isinstance(chart, LineChart):
-        return _lines(chart)
+        return _draw_lines(chart)
     if isinstance(chart, Bars):
-        return _bars(chart)
+        return _draw_bars(chart)
     if isinstance(chart, HeatMap):
-        return _grid(chart)
+        return _draw_grid(chart)
     assert isinstance(chart, Mosaic)
-    return _mosaic(chart)
+    return _draw_mosaic(chart)
 
 
 def embed_document(document: Any) -> str:
@@ -55,13 +55,13 @@ def embed_document(document: Any) -> str:
     return f'<script type="application/json">{text}</script>'
 
 
-def _visible(document: Any) -> Any:
+def _visible_texts(document: Any) -> Any:
     """The document with texts as they are shown."""
     if isinstance(document, dict):
-        return {name: _visible(one) for name, one in document.items()}
+        return {name: _visible_texts(one) for name, one in document.items()}
     if isinstance(document, (list, tuple)):
-        return [_visible(one) for one in document]
-    return visible(document) if isinstance(document, str) else document
+        return [_visible_texts(one) for one in document]
+    return escape_invisible(document) if isinstance(document, str) else document
 
 
 def without_data(text: str) -> str:
@@ -71,12 +71,12 @@ def without_data(text: str) -> str:
 
 def _frame_chart(kind: str, title: str, inner: str, note: str, behind: str, data: Any) -> str:
     said = f'<p class="note">{escape_text(note)}</p>' if note else ""
-    hidden = "" if data is None else embed_document(_visible(data))
+    hidden = "" if data is None else embed_document(_visible_texts(data))
     caption = f"<figcaption>{escape_text(title)}</figcaption>" if title else ""
     return f'<figure class="chart {kind}" data-kind="{kind}">{caption}{inner}{said}{behind}{hidden}</figure>'
 
 
-def _behind(chart: Chart) -> str:
+def _table_behind(chart: Chart) -> str:
     if chart.table is None:
         return ""
     return (
@@ -88,33 +88,34 @@ def _behind(chart: Chart) -> str:
 # ---- curves ----------------------------------------------------------------------------------------------------
 
 
-def _lines(chart: LineChart) -> str:
-    shown = [v for curve in chart.curves for v in _reach(curve)]
+def _draw_lines(chart: LineChart) -> str:
+    shown = [v for curve in chart.curves for v in _curve_extent(curve)]
     y = Scale(*chart.limits, chart.is_log_y) if chart.limits else Scale.over(shown, is_log=chart.is_log_y, pad=0.06)
     x = Scale.over(list(chart.x_limits or chart.x), is_log=chart.is_log, pad=0.0 if chart.is_step else 0.04)
     across = list(chart.x) if not chart.is_step and len(chart.x) <= 12 else x.ticks()
     up = y.ticks(5)
-    grid = [f"M0 {_y(y, v):.1f}H{AREA_UNITS}" for v in up]
-    parts = [_path("".join(grid), "grid")]
-    idle, word = _idle(chart, x)
+    grid = [f"M0 {_vertical_position(y, v):.1f}H{AREA_UNITS}" for v in up]
+    parts = [_svg_path("".join(grid), "grid")]
+    idle, word = _shade_before_first_record(chart, x)
     parts.append(idle)
     if chart.between is not None:
-        parts.append(_band(chart, x, y))
-    aside = _aside(chart.curves)
+        parts.append(_draw_band(chart, x, y))
+    aside = _curve_offsets(chart.curves)
     parts += [
         drawn
         for curve, by in reversed(list(zip(chart.curves, aside, strict=True)))
-        for drawn in _curve(chart, curve, x, y, by)
+        for drawn in _draw_curve(chart, curve, x, y, by)
     ]
-    left = [(f"left:{100 * x.place(v):.3f}%", text) for v, text in zip(across, _texts(across, chart), strict=True)]
+    left = [(f"left:{100 * x.place(v):.3f}%", text) for v, text in zip(across, _tick_texts(across, chart), strict=True)]
     as_share = all(curve.percent for curve in chart.curves)
     sides = labels([100 * v if as_share else v for v in up], y.is_log)
     low = [(f"bottom:{100 * y.place(v):.3f}%", text + "%" * as_share) for v, text in zip(up, sides, strict=True)]
     wide = max([len(text) for _, text in low], default=1)
     frame = (
         f'<div class="frame" style="--w:{wide}ch"><div class="ylabel">{escape_text(chart.y_label)}</div>'
-        f'<div class="ys" aria-hidden="true">{_spans(low)}</div>{_area(_describe_chart(chart), "".join(parts), word)}'
-        f"{_below(left, chart.x_label)}</div>"
+        f'<div class="ys" aria-hidden="true">{_tick_spans(low)}</div>'
+        f"{_svg_area(_describe_chart(chart), ''.join(parts), word)}"
+        f"{_axis_below(left, chart.x_label)}</div>"
     )
     lines = [*chart.curves, *chart.hover]
     data = {
@@ -128,22 +129,24 @@ def _lines(chart: LineChart) -> str:
         "step": chart.is_step,
         "curves": [{"name": c.name, "role": c.role, "percent": c.percent, "y": plain(c.y)} for c in lines],
     }
-    return _frame_chart("lines", chart.title, _key(chart.curves) + frame, chart.note, _behind(chart), data)
+    return _frame_chart(
+        "lines", chart.title, _legend_html(chart.curves) + frame, chart.note, _table_behind(chart), data
+    )
 
 
-def _idle(chart: LineChart, x: Scale) -> tuple[str, str]:
+def _shade_before_first_record(chart: LineChart, x: Scale) -> tuple[str, str]:
     """What a run does before its first record, where that takes room: shaded, and said where the word has room."""
     if not chart.is_step or chart.x_limits is None or not chart.x:
         return "", ""
     share = x.place(float(chart.x[0]))
     if share < LEAST_IDLE:
         return "", ""
-    drawn = _path(f"M0 0H{AREA_UNITS * share:.2f}V{AREA_UNITS}H0Z", "idle")
+    drawn = _svg_path(f"M0 0H{AREA_UNITS * share:.2f}V{AREA_UNITS}H0Z", "idle")
     word = f'<span class="idle" style="width:{100 * share:.2f}%">before the first bound</span>'
     return drawn, word if share >= LEAST_WORDED else ""
 
 
-def _aside(curves: Sequence[Curve]) -> list[float]:
+def _curve_offsets(curves: Sequence[Curve]) -> list[float]:
     """How far each curve is moved aside, so that no whisker hides another."""
     many = len(curves)
     if many < 2 or all(curve.spread is None for curve in curves):
@@ -151,12 +154,12 @@ def _aside(curves: Sequence[Curve]) -> list[float]:
     return [ASIDE * (k - (many - 1) / 2) for k in range(many)]
 
 
-def _texts(values: Sequence[float], chart: LineChart) -> list[str]:
+def _tick_texts(values: Sequence[float], chart: LineChart) -> list[str]:
     """The ticks of x; those that are points stand as they are."""
     return labels(values, not chart.is_step or chart.is_log)
 
 
-def _reach(curve: Curve) -> list[float]:
+def _curve_extent(curve: Curve) -> list[float]:
     """The values between which a curve and its whiskers lie."""
     spread = curve.spread if curve.spread is not None else [0.0] * len(curve.y)
     known = [(v, s or 0.0) for v, s in zip(curve.y, spread, strict=True) if _is_known(v) and v is not None]
@@ -167,44 +170,46 @@ def _is_known(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
 
 
-def _y(scale: Scale, value: float) -> float:
+def _vertical_position(scale: Scale, value: float) -> float:
     """From the top, a little beyond the frame where the value lies outside of it."""
     return AREA_UNITS * min(2.0, max(-1.0, 1.0 - scale.place(value)))
 
 
-def _runs(chart: LineChart, curve: Curve, x: Scale, y: Scale, by: float = 0.0) -> list[list[tuple[float, float]]]:
+def _curve_pieces(
+    chart: LineChart, curve: Curve, x: Scale, y: Scale, by: float = 0.0
+) -> list[list[tuple[float, float]]]:
     """The pieces of a curve between values that are missing, in units of the area."""
     pieces: list[list[tuple[float, float]]] = [[]]
     for at, value in zip(chart.x, curve.y, strict=True):
         if value is None or not math.isfinite(value):
             pieces.append([])
         else:
-            pieces[-1].append((AREA_UNITS * x.place(at) + by, _y(y, value)))
+            pieces[-1].append((AREA_UNITS * x.place(at) + by, _vertical_position(y, value)))
     return [piece for piece in pieces if piece]
 
 
-def _curve(chart: LineChart, curve: Curve, x: Scale, y: Scale, by: float) -> list[str]:
+def _draw_curve(chart: LineChart, curve: Curve, x: Scale, y: Scale, by: float) -> list[str]:
     drawn = []
-    pieces = _runs(chart, curve, x, y, by)
+    pieces = _curve_pieces(chart, curve, x, y, by)
     for piece in pieces:
         holds = chart.is_step and chart.x_limits is not None and _is_known(curve.y[-1]) and piece is pieces[-1]
-        steps = _steps(piece) + (f"H{AREA_UNITS}" if holds else "") if chart.is_step else _join_piece(piece)
-        drawn.append(_path(steps, f"line r-{curve.role}"))
+        steps = _step_path(piece) + (f"H{AREA_UNITS}" if holds else "") if chart.is_step else _join_piece(piece)
+        drawn.append(_svg_path(steps, f"line r-{curve.role}"))
         shown = [(AREA_UNITS if holds else piece[-1][0], piece[-1][1])] if chart.is_step else piece
         if not chart.is_step or piece is pieces[-1]:  # of steps the end, where a run may have one record
-            drawn.append(_path("".join(f"M{a:.2f} {b:.2f}h0" for a, b in shown), f"dot r-{curve.role}"))
+            drawn.append(_svg_path("".join(f"M{a:.2f} {b:.2f}h0" for a, b in shown), f"dot r-{curve.role}"))
     if curve.spread is not None:
         ends = zip(chart.x, curve.y, curve.spread, strict=True)
         bars = [
-            f"M{AREA_UNITS * x.place(a) + by:.2f} {_y(y, v - s):.2f}V{_y(y, v + s):.2f}"
+            f"M{AREA_UNITS * x.place(a) + by:.2f} {_vertical_position(y, v - s):.2f}V{_vertical_position(y, v + s):.2f}"
             for a, v, s in ends
             if v is not None and s is not None and math.isfinite(v) and math.isfinite(s)
         ]
-        drawn.append(_path("".join(bars), f"whisker r-{curve.role}"))
+        drawn.append(_svg_path("".join(bars), f"whisker r-{curve.role}"))
     return drawn
 
 
-def _steps(piece: Sequence[tuple[float, float]]) -> str:
+def _step_path(piece: Sequence[tuple[float, float]]) -> str:
     (a, b), rest = piece[0], piece[1:]
     parts = [f"M{a:.2f} {b:.2f}"]
     above = b
@@ -220,7 +225,7 @@ def _join_piece(piece: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{a:.2f} {b:.2f}" for a, b in piece)
 
 
-def _band(chart: LineChart, x: Scale, y: Scale) -> str:
+def _draw_band(chart: LineChart, x: Scale, y: Scale) -> str:
     """The shaded space between two curves, where both are known."""
     assert chart.between is not None
     top, low = (chart.curves[k].y for k in chart.between)
@@ -229,12 +234,14 @@ def _band(chart: LineChart, x: Scale, y: Scale) -> str:
         return ""
     drawn = []
     for values in (top, low):
-        piece = [(AREA_UNITS * x.place(chart.x[k]), _y(y, float(values[k] or 0.0))) for k in both]
-        drawn.append(_corners(piece, AREA_UNITS if chart.x_limits is not None else None) if chart.is_step else piece)
-    return _path(_join_piece([*drawn[0], *reversed(drawn[1])]) + "Z", "band")
+        piece = [(AREA_UNITS * x.place(chart.x[k]), _vertical_position(y, float(values[k] or 0.0))) for k in both]
+        drawn.append(
+            _step_corners(piece, AREA_UNITS if chart.x_limits is not None else None) if chart.is_step else piece
+        )
+    return _svg_path(_join_piece([*drawn[0], *reversed(drawn[1])]) + "Z", "band")
 
 
-def _corners(piece: Sequence[tuple[float, float]], end: float | None) -> list[tuple[float, float]]:
+def _step_corners(piece: Sequence[tuple[float, float]], end: float | None) -> list[tuple[float, float]]:
     found = [piece[0]]
     for a, b in piece[1:]:
         if abs(b - found[-1][1]) > 1e-9:
@@ -260,7 +267,7 @@ def _write_value(value: float, percent: bool) -> str:
 # ---- bars ------------------------------------------------------------------------------------------------------
 
 
-def _bars(chart: Bars) -> str:
+def _draw_bars(chart: Bars) -> str:
     values = [bar.value for bar in chart.bars if bar.value is not None and math.isfinite(bar.value)]
     both = [-value for value in values] if chart.is_signed else []
     scale = Scale.over([0.0, *values, *both, *([chart.mark[0]] if chart.mark else [])])
@@ -285,15 +292,15 @@ def _bars(chart: Bars) -> str:
     key = f'<p class="key"><span class="k-mark">{escape_text(chart.mark[1])}</span></p>' if chart.mark else ""
     data = {"bars": [{"name": bar.name, "value": plain([bar.value])[0]} for bar in chart.bars]}
     inner = f'{key}<ul class="bars">{"".join(lines)}</ul>'
-    return _frame_chart("barred", chart.title, inner, chart.note, _behind(chart), data)
+    return _frame_chart("barred", chart.title, inner, chart.note, _table_behind(chart), data)
 
 
 # ---- heat maps -------------------------------------------------------------------------------------------------
 
 
-def _grid(chart: HeatMap) -> str:
+def _draw_grid(chart: HeatMap) -> str:
     n, m = len(chart.rows), len(chart.columns)
-    drawn = "".join(_row(row, k, n, m) for k, row in enumerate(chart.cells))
+    drawn = "".join(_draw_grid_row(row, k, n, m) for k, row in enumerate(chart.cells))
     rules = "".join(f"M0 {AREA_UNITS * k / n:.2f}H{AREA_UNITS}" for k in range(1, n)) if n else ""
     every = max(1, math.ceil(m / 12))
     ticks = [(f"left:{100 * (j + 0.5) / m:.3f}%", chart.columns[j]) for j in range(0, m, every)]
@@ -303,9 +310,9 @@ def _grid(chart: HeatMap) -> str:
     head = f'<div class="rhead">{escape_text(chart.right_title)}</div>' if chart.right else ""
     inner = (
         f'<div class="heat" style="--n:{n};--m:{m}"><div class="names" aria-hidden="true">{names}</div>'
-        f"{_area(said, drawn + _path(rules, 'rule'))}"
+        f"{_svg_area(said, drawn + _svg_path(rules, 'rule'))}"
         f'<div class="right" aria-hidden="true">{right}</div>{head}'
-        f"{_below(ticks, chart.x_label)}</div>"
+        f"{_axis_below(ticks, chart.x_label)}</div>"
     )
     data = {
         "rows": list(chart.rows),
@@ -314,10 +321,10 @@ def _grid(chart: HeatMap) -> str:
         "words": list(chart.words),
         "cells": [[round(float(v), 6) for v in row] for row in chart.cells],
     }
-    return _frame_chart("grid", chart.title, inner, chart.note, _behind(chart), data)
+    return _frame_chart("grid", chart.title, inner, chart.note, _table_behind(chart), data)
 
 
-def _row(row: Sequence[float], k: int, n: int, m: int) -> str:
+def _draw_grid_row(row: Sequence[float], k: int, n: int, m: int) -> str:
     """The cells of a line; equal neighbours are one rectangle."""
     top = AREA_UNITS * k / n
     high = AREA_UNITS / n
@@ -338,7 +345,7 @@ def _row(row: Sequence[float], k: int, n: int, m: int) -> str:
     )
 
 
-def _mosaic(chart: Mosaic) -> str:
+def _draw_mosaic(chart: Mosaic) -> str:
     lines = []
     for k, (name, *counts) in enumerate(chart.rows):
         whole = max(1, sum(counts))
@@ -356,7 +363,7 @@ def _mosaic(chart: Mosaic) -> str:
 # ---- parts -----------------------------------------------------------------------------------------------------
 
 
-def _area(said: str, drawn: str, word: str = "") -> str:
+def _svg_area(said: str, drawn: str, word: str = "") -> str:
     """The SVG, what a screen reader says of it, and the places that the script fills."""
     return (
         f'<div class="area" role="img" aria-label="{escape_text(said)}">'
@@ -365,16 +372,18 @@ def _area(said: str, drawn: str, word: str = "") -> str:
     )
 
 
-def _below(ticks: Iterable[tuple[str, str]], label: str) -> str:
+def _axis_below(ticks: Iterable[tuple[str, str]], label: str) -> str:
     """Ticks and name of the axis of x."""
-    return f'<div class="xs" aria-hidden="true">{_spans(ticks)}</div><div class="xlabel">{escape_text(label)}</div>'
+    return (
+        f'<div class="xs" aria-hidden="true">{_tick_spans(ticks)}</div><div class="xlabel">{escape_text(label)}</div>'
+    )
 
 
-def _path(drawn: str, names: str) -> str:
+def _svg_path(drawn: str, names: str) -> str:
     return f'<path class="{names}" d="{drawn}"/>' if drawn else ""
 
 
-def _spans(places: Iterable[tuple[str, str]]) -> str:
+def _tick_spans(places: Iterable[tuple[str, str]]) -> str:
     """Ticks; every second one of many makes room on a narrow screen."""
     ticks = list(places)
     odd = " class=odd" if len(ticks) > MOST_TICKS else ""
@@ -384,6 +393,6 @@ def _spans(places: Iterable[tuple[str, str]]) -> str:
     )
 
 
-def _key(curves: Sequence[Curve]) -> str:
+def _legend_html(curves: Sequence[Curve]) -> str:
     names = "".join(f'<span class="r-{c.role}">{escape_text(c.name)}</span>' for c in curves)
     return f'<p class="key">{names}</p>'

@@ -71,10 +71,10 @@ def state_parameters(params: Mapping[str, Any], without: Sequence[str] = ()) -> 
     """The parameters of a problem in one line, without those that it does not have."""
     shown = [name for name in ("M", "C", "lambda", "loss", "bias") if name not in without]
     shown += [name for name in ("measure", "beta", "k") if name in params]
-    return ", ".join(f"{name} = {_text(params[name])}" for name in shown if name in params)
+    return ", ".join(f"{name} = {_setting_text(params[name])}" for name in shown if name in params)
 
 
-def _text(value: Any) -> str:
+def _setting_text(value: Any) -> str:
     if isinstance(value, list):
         return "one per feature"
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

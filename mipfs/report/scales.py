@@ -45,13 +45,13 @@ class Scale:
     def ticks(self, wanted: int = 6) -> list[float]:
         """Round numbers inside the axis, at most about `wanted`."""
         if self.is_log:
-            return self._decades(wanted)
+            return self._decade_ticks(wanted)
         step = _round_step((self.high - self.low) / max(1, wanted))
         first = math.ceil(self.low / step - 1e-9)
         found = [step * k for k in range(first, first + 2 * wanted + 2)]
         return [0.0 if abs(value) < step * 1e-9 else value for value in found if value <= self.high + step * 1e-9]
 
-    def _decades(self, wanted: int) -> list[float]:
+    def _decade_ticks(self, wanted: int) -> list[float]:
         first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
         every = max(1, math.ceil((last - first + 1) / max(1, wanted)))
         found = [10.0**k for k in range(first, last + 1, every)]
@@ -70,10 +70,10 @@ def labels(values: Sequence[float], as_they_are: bool = False) -> list[str]:
     if not 0 < step < math.inf or not size < math.inf:
         return [f"{value:.6g}" for value in values]
     digits = min(15, max(1, math.ceil(math.log10(size) - math.log10(step) - 1e-9) + 1))
-    return [f"{value:.{digits}g}" if size >= 1e6 or size < 1e-4 else _plain(value, step) for value in values]
+    return [f"{value:.{digits}g}" if size >= 1e6 or size < 1e-4 else _plain_decimal(value, step) for value in values]
 
 
-def _plain(value: float, step: float) -> str:
+def _plain_decimal(value: float, step: float) -> str:
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     text = f"{value:.{min(decimals, 12)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from mipfs.plumbing.arrays import Array
 
 
-def visible(x: Array, y: Array, columns: int) -> npt.NDArray[np.int64]:
+def visible_samples(x: Array, y: Array, columns: int) -> npt.NDArray[np.int64]:
     """The samples of a step function that its picture needs.
 
     The axis is cut into columns, narrower than a pixel. Of the samples of a column at which the value changes the
@@ -37,11 +37,11 @@ def visible(x: Array, y: Array, columns: int) -> npt.NDArray[np.int64]:
     column = (np.clip(share, 0.0, 1.0) * columns).astype(np.int64).clip(max=columns - 1)
     kind = 2 * column + np.isinf(known[changed])  # where there is no value is no largest one
     order = np.lexsort((known[changed], kind))
-    ends = np.concatenate([_ends(column), order[_ends(kind[order])]])
+    ends = np.concatenate([_run_ends(column), order[_run_ends(kind[order])]])
     return np.unique(np.concatenate([[0, m - 1], changed[ends]]))
 
 
-def _ends(groups: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _run_ends(groups: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The places where a run of equal numbers begins or ends."""
     turns = groups[1:] != groups[:-1]
     return np.flatnonzero(np.r_[True, turns] | np.r_[turns, True])

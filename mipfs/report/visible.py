@@ -28,7 +28,7 @@ FORMULA = "=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
-def visible(text: str) -> str:
+def escape_invisible(text: str) -> str:
     r"""The text with every such character as Python writes it, ``\x1b`` or ``\u202e``."""
     return text if text.isprintable() else "".join(map(_visible_character, text))
 
@@ -38,13 +38,13 @@ def in_one_line(text: str) -> str:
 
     Of one that quotes thousands of characters of a file the middle is left out.
     """
-    line = visible(SPACES.sub(" ", text).strip())
+    line = escape_invisible(SPACES.sub(" ", text).strip())
     return line if len(line) <= MOST_LINE else f"{line[: MOST_LINE // 2]} [...] {line[-MOST_LINE // 2 :]}"
 
 
 def escape_text(text: str) -> str:
     """The visible text with what HTML reserves escaped."""
-    return html.escape(visible(text))
+    return html.escape(escape_invisible(text))
 
 
 def in_cell(value: Any) -> Any:
@@ -55,7 +55,7 @@ def in_cell(value: Any) -> Any:
     """
     if not isinstance(value, str):
         return value
-    text = visible(value)
+    text = escape_invisible(value)
     return f"'{text}" if text.lstrip().startswith(FORMULA) and not NUMBER.fullmatch(text) else text
 
 

@@ -25,7 +25,7 @@ def ends_all(result: Result) -> bool:
     return result.stop_reason is StopReason.INTERRUPTED or total_limit.is_up()
 
 
-def advice(result: Result) -> str:
+def advice_in_words(result: Result) -> str:
     """More time (or memory) and what it may bring, scaled columns, a smaller C, a relaxation; "" where it ended.
 
     Where no selection was found it is about the rows, on which alone that depends.
@@ -37,7 +37,7 @@ def advice(result: Result) -> str:
     ways = []
     if result.stop_reason is not StopReason.NUMERICAL:
         what = "memory" if result.stop_reason is StopReason.MEMORY_LIMIT else "time"
-        ways.append(f"more {what}{trend(result.trace, result.seconds)}")
+        ways.append(f"more {what}{gap_trend(result.trace, result.seconds)}")
     if result.status is Status.NO_SOLUTION:
         return " or ".join([*ways, *_other_rows(result)])
     if result.scaling.get("kind") == "none":
@@ -107,7 +107,7 @@ def constant_words(result: Result) -> str:
     return f"{words}; to try: {' or '.join(ways)}" if ways else words
 
 
-def trend(trace: Sequence[Record], seconds: float) -> str:
+def gap_trend(trace: Sequence[Record], seconds: float) -> str:
     """How the gap moved in the second half of a run, in brackets."""
     if not trace or not math.isfinite(trace[-1].gap):
         return ""

@@ -35,7 +35,7 @@ def packed_together(
         for k, result in enumerate(results):
             content, entry = pack_sidecar(result, name, limit)
             if content is not None:
-                file.writestr(zipfile.ZipInfo(_member(k), FIRST_DAY), content)
+                file.writestr(zipfile.ZipInfo(_member_name(k), FIRST_DAY), content)
             entries.append(entry)
         for member, content in (beside or {}).items():
             file.writestr(zipfile.ZipInfo(member, FIRST_DAY), content)
@@ -45,12 +45,12 @@ def packed_together(
 def attach_certificates(results: Iterable[Result], content: bytes | None) -> list[Result]:
     """The results, each with its certificate out of the contents of their file; `verify` names one that is missing."""
     held = members(content)
-    return [replace(one, sidecar=_own_certificate(held.get(_member(k)), one)) for k, one in enumerate(results)]
+    return [replace(one, sidecar=_own_certificate(held.get(_member_name(k)), one)) for k, one in enumerate(results)]
 
 
 def with_certificate(result: Result, k: int, content: bytes | None) -> Result:
     """The k-th of the results alone, with its certificate."""
-    return replace(result, sidecar=_own_certificate(members(content).get(_member(k)), result))
+    return replace(result, sidecar=_own_certificate(members(content).get(_member_name(k)), result))
 
 
 def members(content: bytes | None) -> dict[str, bytes]:
@@ -71,5 +71,5 @@ def _own_certificate(content: bytes | None, result: Result) -> bytes | None:
     return content
 
 
-def _member(k: int) -> str:
+def _member_name(k: int) -> str:
     return f"{k}.cert.npz"

@@ -13,11 +13,11 @@ from mipfs.plumbing.arrays import Array
 from mipfs.report.blocks import Table
 from mipfs.report.charts import Bar, Bars, Curve, Detail, HeatMap, LineChart, Mosaic
 from mipfs.report.numbers import list_names, number, percent
-from mipfs.report.thinning import visible
+from mipfs.report.thinning import visible_samples
 from mipfs.result.gap import relative_gap
 from mipfs.result.interactions import functions_of
-from mipfs.result.near_report import answer
-from mipfs.result.prediction import sizes
+from mipfs.result.near_report import answer_sentence
+from mipfs.result.prediction import weight_by_feature
 from mipfs.result.result import Record, Result
 
 EARLY_SHARE = 0.02
@@ -44,15 +44,15 @@ def gap_chart(result: Result, detail: Detail | None = None) -> LineChart | None:
     trace = result.trace
     if not trace:
         return None
-    seconds = _column(trace, "seconds")
+    seconds = _trace_column(trace, "seconds")
     columns = [("incumbent", "objective", "incumbent"), ("bound", "bound", "bound")]
     if any(math.isfinite(record.upper) for record in trace):
         columns.insert(1, ("relaxation, upper side", "upper", "upper"))
-    values = {role: _column(trace, field) for _, field, role in columns}
+    values = {role: _trace_column(trace, field) for _, field, role in columns}
     values = {role: each for role, each in values.items() if np.isfinite(each).any()}
     if not values:
         return None
-    parts = [visible(seconds, each, detail.columns) for each in values.values()]
+    parts = [visible_samples(seconds, each, detail.columns) for each in values.values()]
     kept = np.unique(np.concatenate(parts))
     curves = [
         Curve(name, _list_values(values[role][kept]), role, percent=False)
@@ -61,7 +61,7 @@ def gap_chart(result: Result, detail: Detail | None = None) -> LineChart | None:
     ]
     roles = [curve.role for curve in curves]
     both = {"incumbent", "bound"} <= set(roles)
-    limits, clipped = _limits(seconds, list(values.values()))
+    limits, clipped = _shown_limits(seconds, list(values.values()))
     gaps = [_round_gap(relative_gap(trace[k].objective, trace[k].bound)) for k in kept.tolist()]
     notes = [CLIPPED] if clipped else []
     if kept.size < len(trace):
@@ -86,7 +86,7 @@ def gap_chart(result: Result, detail: Detail | None = None) -> LineChart | None:
     )
 
 
-def _column(trace: Sequence[Record], name: str) -> Array:
+def _trace_column(trace: Sequence[Record], name: str) -> Array:
     values = np.array([getattr(record, name) for record in trace], dtype=float)
     values[~np.isfinite(values)] = math.nan
     return values
@@ -100,7 +100,7 @@ def _round_gap(gap: float) -> float | None:
     return float(f"{gap:.6g}") if math.isfinite(gap) else None
 
 
-def _limits(seconds: Array, columns: Sequence[Array]) -> tuple[tuple[float, float], bool]:
+def _shown_limits(seconds: Array, columns: Sequence[Array]) -> tuple[tuple[float, float], bool]:
     """What is shown of the values, and whether that leaves some out."""
     everything = np.concatenate([each[np.isfinite(each)] for each in columns])
     begin = seconds[0] + EARLY_SHARE * (seconds[-1] - seconds[0])
@@ -136,7 +136,7 @@ def supports_chart(result: Result, detail: Detail | None = None) -> HeatMap | No
     supports = found["supports"]
     share = found["share"]
     names = list(share)[: detail.rows]
-    said = answer(found)
+    said = answer_sentence(found)
     shown = supports[: detail.supports]
     sets = [frozenset(one["selected"]) for one in shown]
     notes = []
@@ -145,7 +145,10 @@ def supports_chart(result: Result, detail: Detail | None = None) -> HeatMap | No
             f"The best {len(shown)} of {len(supports)} supports and the {len(names)} most frequent of {len(share)} "
             "features; all of them stand in the JSON."
         )
-    details = [f"support {k + 1}: objective {number(one['objective'])}, {_above(one)}" for k, one in enumerate(shown)]
+    details = [
+        f"support {k + 1}: objective {number(one['objective'])}, {_above_best_in_words(one)}"
+        for k, one in enumerate(shown)
+    ]
     rows = [(number(one["objective"]), percent(one["gap"]), list_names(one["selected"])) for one in shown]
     return HeatMap(
         f"{said[0].upper()}{said[1:]}",
@@ -187,7 +190,7 @@ def presence_chart(result: Result, most: int = 60) -> Bars | None:
     )
 
 
-def _above(one: dict[str, float]) -> str:
+def _above_best_in_words(one: dict[str, float]) -> str:
     return "the best" if one["gap"] == 0 else f"{percent(one['gap'])} above the best"
 
 
@@ -203,7 +206,7 @@ def weights_chart(result: Result, most: int = 60) -> Bars | None:
     share = (result.near_optimal or {}).get("share", {})
     is_scaled = result.scaling.get("kind") != "none"
     made = functions_of(result) is not None
-    weights = sizes(result) if made else result.weights
+    weights = weight_by_feature(result) if made else result.weights
     names = list(result.selected) if set(weights) <= set(result.selected) else list(weights)
     worth = {name: weights.get(name, 0.0) * scale.get(name, 1.0) for name in names}
     names.sort(key=lambda name: -abs(worth[name]))
@@ -214,7 +217,9 @@ def weights_chart(result: Result, most: int = 60) -> Bars | None:
         part = f"{100 * share[name]:.3g}% of the near-optimal supports" if name in share else ""
         said = f"{name}: weight {number(weight)}" + (f", {number(worth[name])} per scaled unit" if is_scaled else "")
         beside = f"{weight:.5g}" + (f" · {100 * share[name]:.3g}%" if name in share else "")
-        bars.append(Bar(name, worth[name], beside, "first" if weight >= 0 else "fourth", said + _and(part)))
+        bars.append(
+            Bar(name, worth[name], beside, "first" if weight >= 0 else "fourth", said + _of_part_in_words(part))
+        )
         line = [name, number(weight), *([number(worth[name])] if is_scaled else [])]
         rows.append((*line, *([f"{100 * share[name]:.3g}%" if name in share else "-"] if share else [])))
     value = "norm of its function" if made else "weight"
@@ -237,7 +242,7 @@ def weights_chart(result: Result, most: int = 60) -> Bars | None:
     )
 
 
-def _and(part: str) -> str:
+def _of_part_in_words(part: str) -> str:
     return f", in {part}" if part else ""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mipfs.data.instance import nearest
+from mipfs.data.instance import misspelling_hint
 from mipfs.data.stacked import features_among
 from mipfs.errors import UsageError
 from mipfs.result.gap import relative_gap
@@ -85,7 +85,7 @@ class ClassResults:
         """
         names = [str(label) for label in self.classes]
         if name not in names:
-            raise UsageError(f"{self.file or 'the result'}#{name}: no such class; {nearest(name, names)}")
+            raise UsageError(f"{self.file or 'the result'}#{name}: no such class; {misspelling_hint(name, names)}")
         return names.index(name)
 
     def named(self, name: str) -> Result:

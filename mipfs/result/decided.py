@@ -17,7 +17,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.report.blocks import ReportBlock, Table
 from mipfs.report.numbers import percent
-from mipfs.report.visible import visible
+from mipfs.report.visible import escape_invisible
 
 if TYPE_CHECKING:
     from mipfs.check.decided import DecidedAtoms
@@ -97,18 +97,18 @@ class DecisionMaker:
     def known(self, result: Result) -> tuple[Decided, ...] | None:
         """At `GAPS`; None where nothing is."""
         if not self._is_known:
-            self._known, self._is_known = self._derive(result, result.claim, GAPS), True
+            self._known, self._is_known = self._derive_decided(result, result.claim, GAPS), True
         return self._known
 
     def at(self, result: Result, gap: float) -> Decided | None:
         """At a gap; None where that cannot be derived."""
         here = [one for one in self.known(result) or () if one.gap == gap]
-        found = here or self._derive(result, result.claim, (gap,))
+        found = here or self._derive_decided(result, result.claim, (gap,))
         return found[0] if found else None
 
     def note(self, result: Result, cut: ProofClaim, sha256: str) -> None:
         """Derive what a certificate that was cut to a size implies: less."""
-        self._cut[sha256] = self._derive(result, cut, GAPS)
+        self._cut[sha256] = self._derive_decided(result, cut, GAPS)
 
     def of_cut(self, sha256: str) -> DecisionMaker:
         """That of the result with the certificate of this digest."""
@@ -122,21 +122,23 @@ class DecisionMaker:
         other._known = self.known(result)
         return other
 
-    def _derive(self, result: Result, claim: ProofClaim | None, gaps: Sequence[float]) -> tuple[Decided, ...] | None:
-        if self._data is None or claim is None or not _may(result, claim, self._data):
+    def _derive_decided(
+        self, result: Result, claim: ProofClaim | None, gaps: Sequence[float]
+    ) -> tuple[Decided, ...] | None:
+        if self._data is None or claim is None or not _is_decidable(result, claim, self._data):
             return None
         from mipfs.check.decided import decide_atoms
-        from mipfs.check.rounding import refusal
+        from mipfs.check.rounding import refusal_reason
 
         bare = dataclasses.replace(result, deciding=None, trace=type(result.trace)())
         document, arrays, data = bare.document() | {"certificate": claim.entry()}, claim.arrays(), self._data
         found: list[DecidedAtoms] = []
         # A proof of which the checker says that nothing can be said (it is refused there) says nothing here.
-        refusal(lambda: found.extend(decide_atoms(document, arrays, data, gaps, SHOWN)))
+        refusal_reason(lambda: found.extend(decide_atoms(document, arrays, data, gaps, SHOWN)))
         return tuple(map(Decided.found, found)) or None
 
 
-def _may(result: Result, claim: ProofClaim, data: Instance) -> bool:
+def _is_decidable(result: Result, claim: ProofClaim, data: Instance) -> bool:
     """Whether there is something to decide, of a tree that is not too large."""
     made = (result.atoms or {}).get("made") or {}
     if not result.has_classifier or "kind" in made:
@@ -189,4 +191,4 @@ def _count_names(names: Sequence[str] | None) -> str:
 
 def _list_names(names: Sequence[str]) -> str:
     few = 0 < len(names) <= MOST_WORDS
-    return f"{len(names)}: {', '.join(map(visible, names))}" if few else str(len(names))
+    return f"{len(names)}: {', '.join(map(escape_invisible, names))}" if few else str(len(names))

@@ -175,7 +175,7 @@ class SavedPath:
             if place is None:
                 raise UsageError(f"{self.file}#{name}: folds chose nothing there (`--folds k`); name {self.names}")
         else:
-            place = _place(name)
+            place = _parse_place(name)
         if place is None or place not in self.places:
             raise UsageError(f"{self.file}#{name}: the path has no such point; name {self.names}")
         return self.places.index(place)
@@ -194,7 +194,7 @@ def point_of(file: str, name: str) -> Result:
     path = Path(file)
 
     def parsed() -> tuple[SavedPath, Mapping[str, Any] | None]:
-        document = _document(path)
+        document = _read_document(path)
         found = path_of(file, document)
         require_consistent(file, document)
         return found, document.get("certificate")
@@ -250,7 +250,7 @@ def beside(file: str, field: str) -> tuple[Mapping[str, Any], Path, bytes | None
     path = Path(file)
 
     def parsed() -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
-        document = _document(path)
+        document = _read_document(path)
         entry = document.get(field)
         return document, entry if isinstance(entry, dict) else None
 
@@ -282,7 +282,7 @@ def _choose_place(document: Mapping[str, Any], name: str, axes: list[str]) -> Pl
     return None if value is None else {axes[0]: value}
 
 
-def _document(path: Path) -> Mapping[str, Any]:
+def _read_document(path: Path) -> Mapping[str, Any]:
     try:
         document = strict_json.parse_json(result_json.read(path))
     except ValueError as error:
@@ -293,7 +293,7 @@ def _document(path: Path) -> Mapping[str, Any]:
     return document
 
 
-def _place(name: str) -> Place | None:
+def _parse_place(name: str) -> Place | None:
     """Axis to value; None where the name does not say that, each once."""
     parts = name.split(",")
     place = {}
@@ -324,7 +324,7 @@ def classes_of(file: str | Path, document: Mapping[str, Any]) -> ClassResults:
     """
     path = Path(file)
     try:
-        found = _classes(path, document)
+        found = _read_classes(path, document)
     except ValueError as error:
         raise DataError(f"not complete: {error}", NO_CLASSES, path=path) from None
     try:
@@ -341,7 +341,7 @@ def _archive_of(path: Path, document: Mapping[str, Any]) -> Path:
     return pair.find(path, entry).path if isinstance(entry, dict) else pair.sidecar_of(path)
 
 
-def _classes(path: Path, document: Mapping[str, Any]) -> ClassResults:
+def _read_classes(path: Path, document: Mapping[str, Any]) -> ClassResults:
     stated = typed_json.read(document, ClassesDocument)
     classes, shared = stated["classes"], stated["together"]
     results = tuple(Result.from_json(json.dumps(one), path=path) for one in stated["results"])

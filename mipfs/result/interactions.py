@@ -61,10 +61,10 @@ def used_columns(result: Result) -> tuple[str, ...]:
     """The names of the features that the classifier looks at."""
     if made_of(result) is None:
         return tuple(result.weights)
-    return tuple(dict.fromkeys(name for part in _parts(result).values() for name in part))
+    return tuple(dict.fromkeys(name for part in _monomial_parts(result).values() for name in part))
 
 
-def _parts(result: Result) -> dict[str, list[str]]:
+def _monomial_parts(result: Result) -> dict[str, list[str]]:
     """The features of every monomial that has a weight."""
     assert result.atoms is not None
     parts = dict(zip(result.atoms["names"], result.atoms["made"]["parts"], strict=True))
@@ -86,7 +86,7 @@ def sum_functions(result: Result, scaled: Mapping[str, Array], n: int) -> Array:
     assert made is not None
     kernel = Monomials(max(1, result.n_features), int(made["degree"]), float(made["gamma"]), float(made["r"]))
     total = np.zeros(n)
-    for name, part in _parts(result).items():
+    for name, part in _monomial_parts(result).items():
         product = np.ones(n)
         for feature in part:
             product *= scaled[feature]

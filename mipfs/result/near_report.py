@@ -17,16 +17,16 @@ def near_optimal_blocks(found: Mapping[str, Any]) -> list[ReportBlock]:
     supports = found["supports"]
     share = found["share"]
     blocks: list[ReportBlock] = [
-        Sentence(f"\n{answer(found)}"),
+        Sentence(f"\n{answer_sentence(found)}"),
         Table(
             ("features", "objective", "above"),
             [
-                (_names(one["selected"]), number(one["objective"]), percent(one["gap"]))
+                (_support_text(one["selected"]), number(one["objective"]), percent(one["gap"]))
                 for one in supports[:MOST_LISTED]
             ],
             title="Near-optimal supports",
         ),
-        *_more(len(supports), "supports"),
+        *_more_sentence(len(supports), "supports"),
     ]
     if len(supports) > 1:
         blocks += [
@@ -35,12 +35,12 @@ def near_optimal_blocks(found: Mapping[str, Any]) -> list[ReportBlock]:
                 [(name, f"{100 * part:.3g}%") for name, part in list(share.items())[:MOST_LISTED]],
                 title="The share of them in which a feature stands",
             ),
-            *_more(len(share), "features"),
+            *_more_sentence(len(share), "features"),
         ]
     return blocks
 
 
-def answer(found: Mapping[str, Any]) -> str:
+def answer_sentence(found: Mapping[str, Any]) -> str:
     """The sentence above the tables."""
     count = len(found["supports"])
     gap = found["gap"]
@@ -57,11 +57,11 @@ def answer(found: Mapping[str, Any]) -> str:
     return f"this set is one of {count}{within or ', all that the rows allow'}"
 
 
-def _names(selected: list[str]) -> str:
+def _support_text(selected: list[str]) -> str:
     return ", ".join(selected) or "(none)"
 
 
-def _more(count: int, what: str) -> list[ReportBlock]:
+def _more_sentence(count: int, what: str) -> list[ReportBlock]:
     return (
         [Sentence(f"  and {count - MOST_LISTED} {what} more: all of them stand in the JSON")]
         if count > MOST_LISTED

@@ -19,12 +19,12 @@ class Plotted(Reported):
     def shown(self) -> list[ReportBlock]:
         """In a notebook: the numbers of the report, what the status means, and the charts of the page."""
         from mipfs.result.charts import SMALL, gap_chart, supports_chart, weights_chart
-        from mipfs.result.words import verdict
+        from mipfs.result.words import status_in_words
 
         result = cast("Result", self)
         numbers = [block for block in result.blocks() if isinstance(block, NamedValues)]
         charts = (gap_chart(result, SMALL), weights_chart(result, SMALL.rows), supports_chart(result, SMALL))
-        return [Sentence(verdict(result)), *numbers, *(chart for chart in charts if chart is not None)]
+        return [Sentence(status_in_words(result)), *numbers, *(chart for chart in charts if chart is not None)]
 
     def plot_gap(self, ax: Any = None) -> Any:
         """Draw incumbent and bound against time with matplotlib, the gap between them shaded.

@@ -1,8 +1,8 @@
 """From a result and new data to decision values: which columns the weights belong to, and on which scale.
 
 The values of the columns are brought to the scale of training by the arithmetic of training
-(`mipfs.data.matrix.standing`), and added up in an order that depends on the row alone (`mipfs.data.linear`): a row of
-the training data has the decision value of the classifier whose objective was proven, wherever it stands.
+(`mipfs.data.matrix.scaled_user_values`), and added up in an order that depends on the row alone (`mipfs.data.linear`):
+a row of the training data has the decision value of the classifier whose objective was proven, wherever it stands.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mipfs.data import linear
 from mipfs.data.checks import as_array
 from mipfs.data.frames import as_rows, is_frame
 from mipfs.data.instance import Instance
-from mipfs.data.matrix import standing
+from mipfs.data.matrix import scaled_user_values
 from mipfs.data.rules import TWO_WORDS_RULES
 from mipfs.data.unknown_words import Unknown, is_none, refuse_none_of_two, warn_of_unknown
 from mipfs.errors import DataError, UsageError
@@ -66,19 +66,19 @@ class Inputs:
         """Those of a result over features of the data, or over products or functions of them."""
         made = functions_of(result)
         if made is None:
-            return cls._over(result, used_columns(result))
+            return cls._inputs_over(result, used_columns(result))
         places = [*made["features"].values()]
         columns = tuple(one["column"] for one in places)
         shift, scale, center = ([one.get(key, 0.0) for one in places] for key in ("shift", "scale", "center"))
         return cls._scale_columns(tuple(made["features"]), columns, made["n_features"], shift, scale, center)
 
     @classmethod
-    def of_view(cls, result: Result) -> Inputs:
+    def of_computed_columns(cls, result: Result) -> Inputs:
         """Those of a result over functions, where the columns that are made of the features are given themselves."""
-        return cls._over(result, tuple(result.weights))
+        return cls._inputs_over(result, tuple(result.weights))
 
     @classmethod
-    def _over(cls, result: Result, names: tuple[str, ...]) -> Inputs:
+    def _inputs_over(cls, result: Result, names: tuple[str, ...]) -> Inputs:
         shift, scale = result.scaling["shift"], result.scaling["scale"]
         center = result.scaling.get("center", {})
         columns = tuple(result.columns[name] for name in names)
@@ -95,7 +95,7 @@ class Inputs:
     def by_name(self, values: Values) -> dict[str, Array]:
         """The columns (n,) of new rows as the scaled training data has them, dense."""
         found = values.matrix.toarray() if sparse.issparse(values.matrix) else values.matrix
-        divided = found if values.are_divided else standing(found, self.shift, self.scale)
+        divided = found if values.are_divided else scaled_user_values(found, self.shift, self.scale)
         return dict(zip(self.names, np.ascontiguousarray((divided - self.center).T), strict=True))
 
     def match(self, data: Instance, ids: Integers) -> bool:
@@ -119,11 +119,11 @@ def decision_values(result: Result, X: Any, unknown: Unknown = "refuse") -> Arra
         X = _rows_of_known_words(result, X)
     made = functions_of(result)
     if made is not None and isinstance(X, Instance) and getattr(X.block().values, "raw", None) is not None:
-        return _of_features(result, Inputs.of_view(result), X)
+        return _of_features(result, Inputs.of_computed_columns(result), X)
     if made is None and made_of(result) is None:
         return _of_features(result, Inputs.of(result), X)
     inputs = Inputs.of(result)
-    values = _values(result, inputs, X)
+    values = _input_values(result, inputs, X)
     columns = inputs.by_name(values)
     n = values.matrix.shape[0]
     if made is None:
@@ -135,7 +135,7 @@ def decision_values(result: Result, X: Any, unknown: Unknown = "refuse") -> Arra
 
 def _of_features(result: Result, inputs: Inputs, X: Any) -> Array:
     """w'x + b, where every weight is that of a column of `X`."""
-    values = _values(result, inputs, X)
+    values = _input_values(result, inputs, X)
     weights = np.array([result.weights[name] for name in inputs.names], dtype=float)
     if not values.are_divided:
         return linear.decision(values.matrix, weights, result.intercept, inputs.shift, inputs.scale)
@@ -146,7 +146,7 @@ def _of_features(result: Result, inputs: Inputs, X: Any) -> Array:
 def user_columns(result: Result, X: Any) -> dict[str, Array]:
     """The values (n,) of every feature that the classifier uses in the rows of `X`, on the user's scale, dense."""
     found = Inputs.of(result)
-    values = _values(result, found, X)
+    values = _input_values(result, found, X)
     matrix = values.matrix.toarray() if sparse.issparse(values.matrix) else np.asarray(values.matrix)
     if values.are_divided:
         matrix = as_given(matrix, found.shift, found.scale)
@@ -191,13 +191,13 @@ def as_given(divided: Array, shift: Array, scale: Array) -> Array:
                 tried = np.where(first + more >= 0, np.rint(found * power) / power, np.rint(found / power) * power)
         else:  # as many digits as there are, and scaled back to the double beside it
             tried = np.nextafter(found, np.inf if more == MOST_DIGITS else -np.inf)
-        is_it = is_open & (standing(tried, shift, scale) == divided)
+        is_it = is_open & (scaled_user_values(tried, shift, scale) == divided)
         found[is_it] = tried[is_it]
         is_open &= ~is_it
     return found
 
 
-def inputs(result: Result) -> tuple[tuple[str, ...], int]:
+def classifier_inputs(result: Result) -> tuple[tuple[str, ...], int]:
     """The features that the classifier uses, by name, and how many features the user's data has."""
     found = Inputs.of(result)
     return found.names, found.n_features
@@ -212,7 +212,7 @@ def count_of(result: Result) -> int:
     return Inputs.of(result).n_features if names is None else len(names)
 
 
-def sizes(result: Result) -> dict[str, float]:
+def weight_by_feature(result: Result) -> dict[str, float]:
     """The weight of every feature that is selected, or stands in a group that is; ‖w_j‖ of a function that is made."""
     if (groups := groups_of(result)) is not None:
         alone = {
@@ -227,7 +227,7 @@ def sizes(result: Result) -> dict[str, float]:
     return {name: math.sqrt(value) for name, value in squares.items()}
 
 
-def _values(result: Result, inputs: Inputs, X: Any) -> Values:
+def _input_values(result: Result, inputs: Inputs, X: Any) -> Values:
     """The columns that are looked at.
 
     Raises
@@ -287,7 +287,7 @@ def _check_finite(used: Any, names: Sequence[str]) -> None:
 
 def _of_instance(result: Result, inputs: Inputs, data: Instance) -> Values:
     """The columns of an instance: as they are where it is scaled as the training data was, else the user's values."""
-    absent = _absent(result, inputs, data)
+    absent = _absent_words(result, inputs, data)
     said = [_said_by_another(name, data) for name in inputs.names]
     kept = np.flatnonzero(~absent)
     places = [column_of(said[k] or inputs.names[k], inputs.columns[k], inputs.n_features, data) for k in kept]
@@ -314,7 +314,7 @@ def _said_by_another(name: str, data: Instance) -> str | None:
     return None
 
 
-def _absent(result: Result, inputs: Inputs, data: Instance) -> npt.NDArray[np.bool_]:
+def _absent_words(result: Result, inputs: Inputs, data: Instance) -> npt.NDArray[np.bool_]:
     """Features ``column=word`` of words that no row of an instance has, (k,).
 
     Raises
@@ -337,7 +337,7 @@ def _absent(result: Result, inputs: Inputs, data: Instance) -> npt.NDArray[np.bo
         for word in data.words[column]:
             if word not in known[column]:
                 row = int(_rows_with(data, f"{column}={word}")[0])
-                raise _unseen(data.source or "the data", column, word, f"in row {row + 1}", known[column])
+                raise _unseen_word_error(data.source or "the data", column, word, f"in row {row + 1}", known[column])
         absent[k] = name not in data.index and _said_by_another(name, data) is None
     return absent
 
@@ -369,7 +369,7 @@ def _rows_of_known_words(result: Result, X: Any) -> Any:
         return of_known_words(result, X)
     if not is_frame(X):
         return X
-    there = _places(X)
+    there = _column_positions(X)
     known = {column: words for column, words in _words_of(result).items() if column in there}
     X = X.copy(deep=False)
     for column, words in known.items():
@@ -391,7 +391,7 @@ def _is_one(result: Result, column: str, words: Sequence[str]) -> bool:
     return result.rules >= TWO_WORDS_RULES and len(words) == 2
 
 
-def _places(frame: Any) -> dict[str, int]:
+def _column_positions(frame: Any) -> dict[str, int]:
     """Where the columns of a data frame stand, by name, and by the name without blanks around it."""
     names = {str(column): at for at, column in enumerate(frame.columns)}
     return {name.strip(): at for name, at in names.items()} | names
@@ -430,7 +430,7 @@ def _of_frame(result: Result, inputs: Inputs, frame: Any, k: int) -> Array:
     """
     name = inputs.names[k]
     place = inputs.columns[k]
-    places = _places(frame)
+    places = _column_positions(frame)
     if name in places:
         values = column_values(frame, places[name], name, preparing=again(None, [name]))
         if values.dtype.kind == "f":
@@ -448,7 +448,7 @@ def _of_frame(result: Result, inputs: Inputs, frame: Any, k: int) -> Array:
     strange = np.flatnonzero(~np.isin(found, known[column]))
     if strange.size:
         row = f"at {place_of(frame.index, int(strange[0]))}"
-        raise _unseen("the data frame", column, str(found[strange[0]]), row, known[column])
+        raise _unseen_word_error("the data frame", column, str(found[strange[0]]), row, known[column])
     return np.asarray(found == name[len(column) + 1 :], dtype=float)
 
 
@@ -463,7 +463,7 @@ def _column_of_words(name: str, known: dict[str, tuple[str, ...]]) -> str | None
     return next((c for c, words in known.items() if name.startswith(f"{c}=") and name[len(c) + 1 :] in words), None)
 
 
-def _unseen(where: str, column: str, word: str, row: str, known: tuple[str, ...]) -> UsageError:
+def _unseen_word_error(where: str, column: str, word: str, row: str, known: tuple[str, ...]) -> UsageError:
     """The error of a category that training did not see."""
     return UsageError(
         f"{where}: column {column!r} is {word!r} {row}, a category that training did not see: it knows "

@@ -66,13 +66,13 @@ def fit_calibration(scores: Array, y: npt.NDArray[Any], folds: int, weight: Arra
 def apply_calibration(calibration: Mapping[str, Any], scores: Array) -> Array:
     """Probabilities (n,) of scores (n,)."""
     if calibration["method"] == SIGMOID:
-        return _sigmoid(-(calibration["a"] * scores + calibration["b"]))
+        return _logistic(-(calibration["a"] * scores + calibration["b"]))
     return np.asarray(np.interp(scores, np.array(calibration["x"], float), np.array(calibration["y"], float)))
 
 
 def of_logistic(scores: Array, weights: tuple[float, float] | None) -> Array:
     """Probabilities (n,) of the scores (n,) of the logistic loss, where the classes -1 and +1 have `weights`."""
-    return _sigmoid(scores if weights is None else scores - math.log(weights[1] / weights[0]))
+    return _logistic(scores if weights is None else scores - math.log(weights[1] / weights[0]))
 
 
 def has_probabilities(result: Result) -> bool:
@@ -100,7 +100,7 @@ def probabilities(result: Result, scores: Array) -> Array:
     return of_logistic(scores, None if weights is None else (weights[labels[0]], weights[labels[1]]))
 
 
-def _sigmoid(values: Array) -> Array:
+def _logistic(values: Array) -> Array:
     from scipy.special import expit
 
     return np.asarray(expit(values))

@@ -424,7 +424,7 @@ class Result(Judged, Plotted, HasCuts):
             line = error.lineno if isinstance(error, json.JSONDecodeError) else None
             raise DataError(f"not a JSON document ({error})", remedy, path=path, line=line) from None
         try:
-            values = result_json.fields(document, SCHEMA)
+            values = result_json.checked_fields(document, SCHEMA)
         except ValueError as error:
             raise DataError(str(error), remedy, path=path) from None
         values["trace"] = Trace(
@@ -477,7 +477,7 @@ class Result(Judged, Plotted, HasCuts):
         beside = pair.sidecar_of(path)
         content, certificate = spool_sidecar(self, beside.name, 1e6 * certificate_limit, beside.parent)
         try:
-            claimed = self._claiming(certificate)
+            claimed = self._with_certified_bound(certificate)
             pair.save(path, f"{claimed.to_json()}\n".encode(), content)
         finally:
             if isinstance(content, SpooledSidecar):
@@ -493,7 +493,7 @@ class Result(Judged, Plotted, HasCuts):
                 stacklevel=2,
             )
 
-    def _claiming(self, certificate: Mapping[str, Any] | None) -> Result:
+    def _with_certified_bound(self, certificate: Mapping[str, Any] | None) -> Result:
         """This result as its certificate has it: with the bound that is certified, where that was cut to a size."""
         if certificate is None or "found" not in certificate:
             return replace(self, certificate=certificate)

@@ -32,7 +32,7 @@ def read(path: str | Path) -> str:
         raise DataError("not a text file", "give a file written by `mipfs solve --json`", path=path) from None
 
 
-def fields(document: Any, schema: int) -> dict[str, Any]:
+def checked_fields(document: Any, schema: int) -> dict[str, Any]:
     """The fields of a result of that schema, as plain values of the right kind.
 
     Raises
@@ -49,12 +49,12 @@ def fields(document: Any, schema: int) -> dict[str, Any]:
     found = {name: whole[name] for name in typed_json.entries_of(ResultDocument) if name in whole and name not in APART}
     if found.get("settings") is not None:
         found["settings"] = restore_settings(found["settings"])
-    if odd := _contradiction(found):
+    if odd := _find_contradiction(found):
         raise ValueError(f"not a complete result: {odd}")
     return found
 
 
-def _contradiction(found: dict[str, Any]) -> str:
+def _find_contradiction(found: dict[str, Any]) -> str:
     """What one field of a result says against another."""
     made = (found.get("atoms") or {}).get("made")
     products = made is not None and "kind" in made

@@ -45,7 +45,7 @@ def signs_of(result: Result, X: Any, y: Any = None) -> Array:
     if y is None:
         raise UsageError("there are no labels to compare with; give y")
     given = np.asarray(y)
-    n = X.n_samples if isinstance(X, Instance) else _rows(result, X)
+    n = X.n_samples if isinstance(X, Instance) else _count_rows(result, X)
     if given.shape != (n,):
         raise UsageError(f"y has shape {given.shape} for {n} rows; give one label for each")
     negative, positive = (result.labels[side] for side in ("negative", "positive"))
@@ -56,7 +56,7 @@ def signs_of(result: Result, X: Any, y: Any = None) -> Array:
     return np.array([known[label] for label in given.tolist()], dtype=float)
 
 
-def _rows(result: Result, X: Any) -> int:
+def _count_rows(result: Result, X: Any) -> int:
     """How many rows there are; what a classifier cannot be used on is refused by it."""
     shape = getattr(X, "shape", ())
     return int(shape[0]) if isinstance(shape, tuple) and len(shape) == 2 else result.decision_function(X).size
@@ -92,24 +92,24 @@ def score(
     fn = int((~found & truth).sum())
     fp = int((found & ~truth).sum())
     tn = int((~found & ~truth).sum())
-    recall = _ratio(tp, tp + fn)
-    specificity = _ratio(tn, tn + fp)
+    recall = _ratio_or_none(tp, tp + fn)
+    specificity = _ratio_or_none(tn, tn + fp)
     document: dict[str, Any] = {
         "schema": 1,
         "n_samples": len(truth),
         "labels": {"negative": negative, "positive": own},
-        "accuracy": _ratio(tp + tn, len(truth)),
+        "accuracy": _ratio_or_none(tp + tn, len(truth)),
         "balanced_accuracy": None if recall is None or specificity is None else (recall + specificity) / 2,
-        "precision": _ratio(tp, tp + fp),
+        "precision": _ratio_or_none(tp, tp + fp),
         "recall": recall,
-        "f1": _ratio(2 * tp, 2 * tp + fp + fn),
+        "f1": _ratio_or_none(2 * tp, 2 * tp + fp + fn),
         "confusion": {"true_positive": tp, "false_negative": fn, "false_positive": fp, "true_negative": tn},
     }
     document |= _of_scores(-values if is_other else values, truth)
     if has_probabilities(result) and not others:  # the same of either class
         document["brier"] = float(np.mean((probabilities(result, values) - (signs > 0)) ** 2)) if truth.size else None
     if result.params.get("measure") is not None and not is_other:
-        document["measure"] = _measure(result, signs, values)
+        document["measure"] = _measured_value(result, signs, values)
     return document
 
 
@@ -124,7 +124,7 @@ def _of_scores(scores: Array, truth: npt.NDArray[np.bool_]) -> dict[str, Any]:
     }
 
 
-def _measure(result: Result, y: Array, scores: Array) -> dict[str, Any]:
+def _measured_value(result: Result, y: Array, scores: Array) -> dict[str, Any]:
     """The measure that the features were selected for, on this data; None where it is not defined."""
     name = result.params["measure"]
     given = {key: result.params.get(key) for key in ("beta", "k")}
@@ -135,5 +135,5 @@ def _measure(result: Result, y: Array, scores: Array) -> dict[str, Any]:
     return {"name": name, "value": found}
 
 
-def _ratio(part: int, whole: int) -> float | None:
+def _ratio_or_none(part: int, whole: int) -> float | None:
     return part / whole if whole else None

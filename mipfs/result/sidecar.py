@@ -52,7 +52,7 @@ class ProofClaim:
         What is claimed where the leaves prove a bound (unit margin): it leaves room for rounding. Without it no weaker
         bound can be claimed (`mipfs.result.fitted`).
     derived : rows that multipliers are about beside the user's, with their derivations (`mipfs.selection.derived`)
-    scaling : arrays, shift and scale of every column, as the sidecar has them (`hexadecimal`)
+    scaling : arrays, shift and scale of every column, as the sidecar has them (`hexadecimal_scaling`)
     exponent : int, of the unit of the columns that the proof is about; what is stated is in the user's
     """
 
@@ -124,7 +124,7 @@ class SpooledSidecar:
         self._file.close()
 
 
-def hexadecimal(data: Instance) -> dict[str, npt.NDArray[Any]]:
+def hexadecimal_scaling(data: Instance) -> dict[str, npt.NDArray[Any]]:
     """Shift and scale of the features as hexadecimal floats, so that a checker needs no sums of ours.
 
     Nothing of data that is not scaled, nor of more than `MOST_SCALED` features. The constant column of an intercept,

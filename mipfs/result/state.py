@@ -76,10 +76,10 @@ class RunState:
     def kept(self, path: str | Path) -> RunState:
         """Write it, and return the same state with its arrays in that file; as it is, where another process took it."""
         written = self._write(Path(path))
-        if written is None or written != _file_at(path):
+        if written is None or written != _file_identity(path):
             return self
         arrays = load_arrays(Path(path), mapped=True)
-        if written != _file_at(path):
+        if written != _file_identity(path):
             return self
         return replace(self, arrays={name: arrays[name] for name in self.arrays})
 
@@ -164,7 +164,7 @@ class RunState:
         return float(self.arrays["run_numbers"][3])
 
 
-def _file_at(path: str | Path) -> tuple[int, int] | None:
+def _file_identity(path: str | Path) -> tuple[int, int] | None:
     """Which file a path leads to."""
     try:
         said = os.stat(path)

@@ -5,22 +5,22 @@ from __future__ import annotations
 from mipfs.check import phrases
 from mipfs.report.blocks import Alarm, NamedValues, ReportBlock, Table
 from mipfs.report.numbers import number, percent, with_asked
-from mipfs.report.visible import visible
-from mipfs.result.advice import advice, constant_words, is_idle
+from mipfs.report.visible import escape_invisible
+from mipfs.result.advice import advice_in_words, constant_words, is_idle
 from mipfs.result.decided import decided_blocks
 from mipfs.result.gap import relative_gap
 from mipfs.result.interactions import count_selected, functions_of
 from mipfs.result.near_report import near_optimal_blocks
-from mipfs.result.prediction import sizes
+from mipfs.result.prediction import weight_by_feature
 from mipfs.result.result import Result, Status, StopReason
 from mipfs.result.words import (
     bounds_in_words,
     classes_in_words,
     levels_in_words,
     missing_in_words,
-    rounded_in_words,
     warm_in_words,
     weight_rows_in_words,
+    weightless_in_words,
     weights_in_words,
 )
 
@@ -63,7 +63,7 @@ def summary_blocks(result: Result) -> list[ReportBlock]:
         ("driver", f"{result.driver}, {result.seconds:.2f} s" + (f" ({counters})" if counters else "")),
         *_list_beginning(result),
         ("selected", count_selected(result)),
-        *_levels(result),
+        *_levels_note(result),
     ]
     if result.has_classifier:
         pairs.append(("classes", classes_in_words(result)))
@@ -72,11 +72,11 @@ def summary_blocks(result: Result) -> list[ReportBlock]:
     if missing := missing_in_words(result):
         pairs.append(("raw table", missing))
     if result.weightless:
-        pairs.append(("no weight", rounded_in_words(result)))
+        pairs.append(("no weight", weightless_in_words(result)))
     if words := constant_words(result):
         pairs.append(("classifier", Alarm(words)))
     if "active" in result.counters:
-        pairs.append(("solved over", _part(result)))
+        pairs.append(("solved over", _solved_share(result)))
     if result.relaxed is not None:
         low, high = (result.relaxed[side] for side in ("lower", "upper"))
         if low is not None and high is not None:
@@ -86,11 +86,11 @@ def summary_blocks(result: Result) -> list[ReportBlock]:
         pairs.append(("conflict", ", ".join(result.conflict)))
     if signs := [*bounds_in_words(result), *weight_rows_in_words(result)]:
         pairs.append(("weights", " ".join(signs)))
-    if words := advice(result):
+    if words := advice_in_words(result):
         pairs.append(("to try", words))
     blocks: list[ReportBlock] = [NamedValues(pairs)]
     if result.has_classifier:
-        rows = [(name, number(size)) for name, size in sizes(result).items()]
+        rows = [(name, number(size)) for name, size in weight_by_feature(result).items()]
         what = "norm of its function" if functions_of(result) is not None else "weight"
         blocks.append(Table(("feature", what), [*rows, ("(intercept)", number(result.intercept))]))
     blocks += decided_blocks(result)
@@ -103,10 +103,15 @@ def _list_costs(result: Result) -> list[tuple[str, str]]:
     """What of the objective the extra variables cost, if some do."""
     if result.extra_cost is None or not result.has_classifier:
         return []
-    return [("of which", f"{number(result.extra_cost)} for {visible(phrases.describe_costs(result.extra, MOST_PAID))}")]
+    return [
+        (
+            "of which",
+            f"{number(result.extra_cost)} for {escape_invisible(phrases.describe_costs(result.extra, MOST_PAID))}",
+        )
+    ]
 
 
-def _levels(result: Result) -> list[tuple[str, str]]:
+def _levels_note(result: Result) -> list[tuple[str, str]]:
     """That M counts words, where several of one column are selected."""
     return [("M", words)] if (words := levels_in_words(result)) else []
 
@@ -116,7 +121,7 @@ def _list_beginning(result: Result) -> list[tuple[str, str]]:
     return [("warm from", words)] if (words := warm_in_words(result)) else []
 
 
-def _part(result: Result) -> str:
+def _solved_share(result: Result) -> str:
     """Over how many of the atoms a run that grew them has solved."""
     count = result.counters
     rounds = count.get("rounds", 0)
@@ -136,4 +141,4 @@ def short(result: Result) -> str:
             parts.append("a constant classifier")
         elif is_idle(result):
             parts.append("worth no more than none")
-    return f"<Result {', '.join(parts)}, {visible(result.driver)}, {result.seconds:.2f} s>"
+    return f"<Result {', '.join(parts)}, {escape_invisible(result.driver)}, {result.seconds:.2f} s>"

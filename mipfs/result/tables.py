@@ -51,7 +51,7 @@ class PrintedTable:
         """As a ``tabular`` with the rules of the package booktabs, numbers to six digits."""
         kinds = (next((row[k] for row in self.rows if row[k] is not None), "") for k in range(len(self.columns)))
         sides = "".join("l" if isinstance(one, str) else "r" for one in kinds)
-        lines = [" & ".join(map(_cell, row)) + r" \\" for row in (self.columns, *self.rows)]
+        lines = [" & ".join(map(_tex_number, row)) + r" \\" for row in (self.columns, *self.rows)]
         head = [rf"\begin{{tabular}}{{{sides}}}", r"\toprule", lines[0], r"\midrule"]
         return "\n".join([*head, *lines[1:], r"\bottomrule", r"\end{tabular}", ""])
 
@@ -71,13 +71,13 @@ def table_of(result: Result, what: What = "weights") -> PrintedTable:
     if not result.has_classifier:
         raise UsageError(f"the result has no classifier: its status is {result.status.name}")
     if what == "weights":
-        return _weights(result)
+        return _weights_table(result)
     if result.near_optimal is None:
         raise UsageError("the result has no near-optimal sets; solve with --pool-gap 0.01 (pool_gap=0.01 in Python)")
     return _near_optimal(result.near_optimal["supports"])
 
 
-def _weights(result: Result) -> PrintedTable:
+def _weights_table(result: Result) -> PrintedTable:
     """Selected features, which may have no weight, and columns of what else was selected; the intercept last."""
     single = dict.fromkeys(name for name in result.selected if name in result.weights)
     names = [*single, *(name for name in result.weights if name not in single)]
@@ -103,14 +103,14 @@ def _near_optimal(supports: Sequence[Mapping[str, Any]]) -> PrintedTable:
     return PrintedTable(("rank", "objective", "percent above the best", "size", "features"), tuple(rows))
 
 
-def _cell(value: Any) -> str:
+def _tex_number(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"${value:.{DIGITS}g}$" if "e" not in f"{value:.{DIGITS}g}" else _power(value)
+        return f"${value:.{DIGITS}g}$" if "e" not in f"{value:.{DIGITS}g}" else _tex_power(value)
     return "".join(_LATEX.get(one, one) for one in str(value))
 
 
-def _power(value: float) -> str:
+def _tex_power(value: float) -> str:
     digits, _, exponent = f"{value:.{DIGITS}g}".partition("e")
     return rf"${digits} \cdot 10^{{{int(exponent)}}}$"

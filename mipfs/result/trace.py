@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from mipfs.result.result import Record
 
 
-def thin(trace: Sequence[Record], rows: int = 12) -> list[Record]:
+def thin_trace(trace: Sequence[Record], rows: int = 12) -> list[Record]:
     """At most `rows` >= 4 records, with the first and the last.
 
     Half of them stand at equal steps of the iterations and half where the logarithm of the gap passes equal

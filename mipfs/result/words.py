@@ -15,7 +15,7 @@ from mipfs.check.regulariser import stated_regulariser
 from mipfs.check.rounding import CertificateError
 from mipfs.check.stated import statement_of
 from mipfs.report.numbers import number, percent
-from mipfs.report.visible import visible
+from mipfs.report.visible import escape_invisible
 from mipfs.result.interactions import functions_of, made_of
 from mipfs.result.prediction import count_of
 from mipfs.result.result import Result, Status, StopReason
@@ -36,7 +36,7 @@ BECAUSE = {
 }
 
 
-def verdict(result: Result) -> str:
+def status_in_words(result: Result) -> str:
     """What the status means, in a sentence or two that say no more than what was proven."""
     bound = number(result.bound)
     gap = percent(result.gap)
@@ -103,19 +103,19 @@ def problem_words(result: Result) -> list[str]:
         "features" if single else "atoms" if made_of(result) is None else f"monomials of {result.n_features} features"
     )
     bias = phrases.intercept(bool(params.get("bias")), params.get("constant"))
-    lines = [phrases.objective(_term(params), _loss(params), params.get("C"), bias)]
+    lines = [phrases.objective(_regulariser_in_words(params), _loss_in_words(params), params.get("C"), bias)]
     if params.get("measure") is not None:
         lines.append(phrases.measure(params))
     always, never = (params.get(name) or () for name in ("forced_in", "forced_out"))
     lines.append(phrases.selection(params.get("M"), f"{count_of(result)} {what}", always, never, MOST_TERMS))
     if params.get("class_weight"):
         lines.append(f"class weights: {weights_in_words(result)}")
-    if penalties := _penalties(params):
+    if penalties := _penalties_in_words(params):
         lines.append(f"penalties: {penalties}")
     made = functions_of(result)
     if made is not None:
-        lines.append(phrases.functions(made))
-    said = [*map(phrases.sentence, lines), *bounds_in_words(result), *weight_rows_in_words(result)]
+        lines.append(phrases.describe_functions(made))
+    said = [*map(phrases.as_sentence, lines), *bounds_in_words(result), *weight_rows_in_words(result)]
     kind = result.scaling.get("kind") if made is None else made["scaling"]
     ways = {"none": "as they are", "standard": "scaled to mean 0 and variance 1", "unit": "divided by their norms"}
     said.append(f"The columns of the data are {ways.get(str(kind), str(kind))}.")
@@ -124,7 +124,7 @@ def problem_words(result: Result) -> list[str]:
     return said + ([f"W{classes_in_words(result)[1:]}."] if result.has_classifier else [])
 
 
-def rounded_in_words(result: Result) -> str:
+def weightless_in_words(result: Result) -> str:
     """Which of what is selected has no weight, for what was found of it was rounding."""
     names = list(result.weightless or ())
     return f"{_list_names(names)}: no more than rounding was found, and the objective is no larger without it"
@@ -151,7 +151,7 @@ def levels_in_words(result: Result) -> str:
         return ""
     seen = (result.read or {}).get("words", {})
     counts = {column: sum(f"{column}={word}" in result.selected for word in words) for column, words in seen.items()}
-    said = [f"{count} are words of {visible(column)}" for column, count in counts.items() if count > 1]
+    said = [f"{count} are words of {escape_invisible(column)}" for column, count in counts.items() if count > 1]
     if not said:
         return ""
     column = 'atoms=groups, or words = "groups" under [select] of the .toml, counts a column once'
@@ -208,7 +208,7 @@ def bounds_in_words(result: Result) -> list[str]:
     return lines
 
 
-def _term(params: Mapping[str, Any]) -> str:
+def _regulariser_in_words(params: Mapping[str, Any]) -> str:
     """The term of the weights, as the file of a regulariser states it for the checker."""
     named = params.get("regulariser")
     if named is None:
@@ -220,7 +220,7 @@ def _term(params: Mapping[str, Any]) -> str:
     return phrases.describe_regulariser(f"the regulariser {named!r}" if own is None else own.words)
 
 
-def _loss(params: Mapping[str, Any]) -> str:
+def _loss_in_words(params: Mapping[str, Any]) -> str:
     """The loss, as its file states it for the checker; one that is not entered here by its name."""
     if params.get("margin") == "rho":
         return phrases.RHO
@@ -234,18 +234,18 @@ def _loss(params: Mapping[str, Any]) -> str:
     return words
 
 
-def _penalises(lam: Any) -> bool:
+def _has_penalty(lam: Any) -> bool:
     values = lam.values() if isinstance(lam, Mapping) else lam if isinstance(lam, (list, tuple)) else [lam]
     return any(isinstance(value, (int, float)) and value != 0 for value in values)
 
 
-def _penalties(params: Mapping[str, Any]) -> str:
+def _penalties_in_words(params: Mapping[str, Any]) -> str:
     lam = params.get("lambda")
     own = params.get("penalty") or {}
     parts = []
     if isinstance(lam, (int, float)) and lam != 0:
         parts.append(f"{phrases.number(lam)} each")
-    elif _penalises(lam):
+    elif _has_penalty(lam):
         parts.append("λ, one for each")
     if own:
         named = [f"{name} {phrases.number(value)}" for name, value in own.items()]
@@ -291,12 +291,12 @@ def rows_in_words(result: Result) -> list[RowWords]:
     for row in result.rows:
         activity = sum(a * at.get(name, 0.0) for name, a in row["terms"].items()) if result.has_classifier else None
         name = row["name"]
-        text, binds = phrases.row(row, MOST_TERMS), _binds(row, activity)
+        text, binds = phrases.row(row, MOST_TERMS), _is_binding(row, activity)
         found.append(RowWords(name, text, row["origin"], activity, binds, name in result.conflict))
     return found
 
 
-def _binds(row: Mapping[str, Any], activity: float | None) -> bool:
+def _is_binding(row: Mapping[str, Any], activity: float | None) -> bool:
     if activity is None:
         return False
     size = max(map(abs, row["terms"].values()), default=0.0)
@@ -316,4 +316,4 @@ def warm_in_words(result: Result) -> str:
         used.append(f"{document['leaves']} leaves of its tree, of which {document['opened']} opened again")
     whose = document["file"] or "the result before"
     changed = ", ".join(document["changed"]) or "nothing"
-    return f"{visible(whose)}, with {changed} changed: {', '.join(used) or 'nothing of it was of use'}"
+    return f"{escape_invisible(whose)}, with {changed} changed: {', '.join(used) or 'nothing of it was of use'}"

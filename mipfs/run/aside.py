@@ -17,7 +17,7 @@ from mipfs.problem import Problem
 from mipfs.run.heuristics import Supports
 from mipfs.run.part import PartialRun
 from mipfs.run.run import Run
-from mipfs.run.swaps import Swaps, climbing
+from mipfs.run.swaps import Swaps, climb_in_steps
 
 
 class SideRun(PartialRun):
@@ -86,7 +86,7 @@ class SearchStrand:
     def climbing(self) -> Iterator[None]:
         """Climb from the incumbent, SVM after SVM."""
         self._catch_up()
-        yield from climbing(self.supports, self.supports.pool)
+        yield from climb_in_steps(self.supports, self.supports.pool)
 
     def sweeping(self, sigma: Mask, at: tuple[float, Array], part: tuple[int, int], width: int) -> Iterator[None]:
         """A part of what a sweep tries at a selection, as `Swaps.sweeping` takes it."""

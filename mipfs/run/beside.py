@@ -123,12 +123,12 @@ class _Worker:
         self.is_alive = True
         self._done = threading.Event()
         self._process = subprocess.Popen(
-            python_at("mipfs.run.beside", "work"),
+            python_at("mipfs.run.beside", "serve_compile_jobs"),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        threading.Thread(target=self._hear, args=(progress,), daemon=True).start()
+        threading.Thread(target=self._hear_progress, args=(progress,), daemon=True).start()
 
-    def _hear(self, progress: Progress) -> None:
+    def _hear_progress(self, progress: Progress) -> None:
         assert self._process.stdout is not None
         with self._process.stdout as told:
             while said := told.read(1):
@@ -175,7 +175,7 @@ class _Beside:
     here = False
 
 
-def work() -> None:
+def serve_compile_jobs() -> None:
     """Do the lists of jobs that come by standard input, and tell of every function; end when it is closed."""
     _Beside.here = True
     gc.freeze()  # what was imported stays; the compiler's own data are looked through less often, a tenth of its time

@@ -19,11 +19,11 @@ from mipfs.inner.epigraph import Epigraph
 from mipfs.kernels.bound import gains, rounded_down
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import scatter
-from mipfs.plumbing.own_threads import apart
+from mipfs.plumbing.own_threads import in_own_thread
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool, Dual, cut_from_dual, cut_of_dual, decode_dual, feasible_dual, value_below
 from mipfs.solvers import highs
-from mipfs.svm.labellings import combination, feasible
+from mipfs.svm.labellings import combine_labellings, feasible
 
 MOST_LPS = 200
 """LPs at most to find the cuts that matter."""
@@ -53,7 +53,7 @@ def taken_over(pool: CutPool, problem: Problem) -> CutPool:
     for i in range(len(pool)):
         cut = pool.cut(i)
         if shrinks:
-            shrink = _shrunk_labelled if problem.is_joint else _shrunk
+            shrink = _shrunk_labelled if problem.is_joint else _shrink_cut
             cut = shrink(problem, cut, ratio)
         elif not constant:
             cut = replace(cut, constant=value_below(problem, decode_dual(cut.dual)))
@@ -80,7 +80,7 @@ def _check_same(before: Problem, now: Problem) -> None:
         raise UsageError(f"pool: its cuts are of other {what} than the problem's; leave the pool out")
 
 
-def _shrunk(problem: Problem, cut: Cut, ratio: float) -> Cut:
+def _shrink_cut(problem: Problem, cut: Cut, ratio: float) -> Cut:
     """The cut of ratio·α, made feasible."""
     dual: Dual = feasible_dual(problem, ratio * decode_dual(cut.dual))
     return cut_of_dual(problem, dual)
@@ -93,11 +93,11 @@ def _shrunk_labelled(problem: Problem, cut: Cut, ratio: float) -> Cut:
     whole, q = feasible(alpha, problem.C, problem.measured.largest)
     moved = float(np.abs(np.ldexp(whole.astype(float), -q) - alpha).sum())
     value = rounded_down(ratio * cut.constant - moved, ratio * abs(cut.constant) + moved + problem.C, alpha.size)
-    v = combination(problem.measured, counts, np.zeros(alpha.size), whole, q).v
+    v = combine_labellings(problem.measured, counts, np.zeros(alpha.size), whole, q).v
     return cut_from_dual(problem, problem.data.y * v, value, (counts, whole, q))
 
 
-def carry(pool: CutPool, problem: Problem) -> CutPool:
+def carry_cuts(pool: CutPool, problem: Problem) -> CutPool:
     """The cuts that matter for `problem`, as a pool of its own.
 
     Parameters
@@ -108,7 +108,7 @@ def carry(pool: CutPool, problem: Problem) -> CutPool:
     """
     whole = taken_over(pool, problem)
     chosen = CutPool(problem)
-    for i in _binding(whole, problem) if len(whole) else ():
+    for i in _binding_cuts(whole, problem) if len(whole) else ():
         chosen.add(whole.cut(i))
     return chosen
 
@@ -140,8 +140,8 @@ def support(pool: CutPool, problem: Problem, selected: tuple[str, ...]) -> tuple
     return None if sigma is None else tuple(problem.atoms.names[g] for g in np.flatnonzero(sigma).tolist())
 
 
-@apart
-def _binding(pool: CutPool, problem: Problem) -> list[int]:
+@in_own_thread
+def _binding_cuts(pool: CutPool, problem: Problem) -> list[int]:
     """Positions of the cuts that were binding on the way to min c'σ + max over the pool, σ in the relaxed S.
 
     All of them when that program cannot be solved. No bound is read off it.

@@ -93,12 +93,14 @@ def _of_run(run: Run, rest: RunSnapshot) -> Arrays:
     kept: Arrays = {
         "run_numbers": np.array([rest.bound, rest.upper, rest.iteration, gap, rest.seconds, run.fruitless], dtype=float)
     }
-    for name, found in (("run", rest.incumbent), ("spare", _spare(run, rest))):
+    for name, found in (("run", rest.incumbent), ("spare", _spare_incumbent(run, rest))):
         if found is not None:
             kept |= {f"{name}_selected": found.selected, f"{name}_w": found.w, f"{name}_b": np.array(found.b)}
     records = run.trace[: rest.n_records]
     counters = [*dict.fromkeys(chain(rest.counters, *(record.counters for record in records)))]
-    totals = [[-1 if (n := one.get(name)) is None else n for name in counters] for one in _counts(rest, records)]
+    totals = [
+        [-1 if (n := one.get(name)) is None else n for name in counters] for one in _counters_of_records(rest, records)
+    ]
     numbers = [[one.seconds, one.iteration, one.objective, one.bound, one.n_selected, one.upper] for one in records]
     return kept | {
         "trace": np.array(numbers, dtype=float).reshape(-1, 6),
@@ -107,19 +109,19 @@ def _of_run(run: Run, rest: RunSnapshot) -> Arrays:
     }
 
 
-def _spare(run: Run, rest: RunSnapshot) -> Incumbent | None:
+def _spare_incumbent(run: Run, rest: RunSnapshot) -> Incumbent | None:
     """The best classifier that the run has beyond where it stood, and what it was given of that kind."""
     known = math.inf if rest.incumbent is None else rest.incumbent.objective
     others = (one for one in (run.incumbent, run.spare) if one is not None and one.objective < known)
     return min(others, key=lambda one: one.objective, default=None)
 
 
-def _counts(rest: RunSnapshot, records: Sequence[Record]) -> list[Mapping[str, int]]:
+def _counters_of_records(rest: RunSnapshot, records: Sequence[Record]) -> list[Mapping[str, int]]:
     """The counters of every record, and last those of the run."""
     return [*(record.counters for record in records), rest.counters]
 
 
-def restoring(function: Callable[P, R]) -> Callable[P, R]:
+def refusing_broken_state(function: Callable[P, R]) -> Callable[P, R]:
     """Make what goes on from a state refuse one that does not hold together, though its digest is right."""
 
     @wraps(function)
@@ -127,16 +129,16 @@ def restoring(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except DAMAGED as error:
-            raise DataError(f"resume: the state does not hold together ({_reason(error)})", ANEW) from None
+            raise DataError(f"resume: the state does not hold together ({_first_line_of_error(error)})", ANEW) from None
 
     return restored
 
 
-def _reason(error: Exception) -> str:
+def _first_line_of_error(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-@restoring
+@refusing_broken_state
 def taken_up(run: Run, state: RunState) -> None:
     """Give a run the incumbent, the counts and the trace of the one that it goes on with.
 
@@ -156,11 +158,11 @@ def taken_up(run: Run, state: RunState) -> None:
                 run.offer(selected, w, b)
             else:
                 run.spare = Incumbent(selected, np.array(w), b, run.problem.evaluate(selected, w, b))
-    *run.trace, last = _records(kept)
+    *run.trace, last = _records_of_state(kept)
     run.count(**last.counters)
 
 
-def _records(kept: Mapping[str, npt.NDArray[Any]]) -> list[Record]:
+def _records_of_state(kept: Mapping[str, npt.NDArray[Any]]) -> list[Record]:
     """The trace of a state, and behind it a record that has but the counters of the run."""
     numbers, names, counts = kept["trace"], kept["counters"].tolist(), kept["counts"]
     if numbers.shape != (len(counts) - 1, 6) or counts.shape[1:] != (len(names),) or np.isnan(numbers).any():

@@ -48,7 +48,7 @@ class ClaimedBound:
         absolute = assumed + UNDERFLOW * max(1.0, float(problem.c_i.max()))
         worth = None
         if problem.has_extra_costs:
-            worth, absolute = _worth(problem), absolute + ULPS * _dearest(problem)
+            worth, absolute = _objective_ceiling(problem), absolute + ULPS * _largest_extra_cost(problem)
         return cls(relative, absolute, problem.margin, problem.data.exponent, worth)
 
     def unit(self, bound: float) -> float:
@@ -69,7 +69,7 @@ class ClaimedBound:
         return above + abs(above) * (2.0 * self.relative + ULPS)
 
 
-def _worth(problem: Problem) -> float:
+def _objective_ceiling(problem: Problem) -> float:
     """What no v(σ) exceeds: the loss where all weights are 0, or C of a measure."""
     if problem.is_joint:
         return problem.C
@@ -78,7 +78,7 @@ def _worth(problem: Problem) -> float:
     return min(float(loss.value(b * problem.data.y, problem.c_i)) for b in signs)
 
 
-def _dearest(problem: Problem) -> float:
+def _largest_extra_cost(problem: Problem) -> float:
     """Σ |d_k z_k| at most, of an open variable |d_k|; and all penalties."""
     extra = problem.selection.rows.extra
     far = np.maximum(*(np.where(np.isfinite(end), np.abs(end), 1.0) for end in extra.box))

@@ -18,9 +18,9 @@ from mipfs.data.rules import EXACT_RULES
 from mipfs.plumbing.about import versions
 from mipfs.problem import Problem
 from mipfs.proof.proof import Proof
-from mipfs.proof.single import at_hand, emptiness
+from mipfs.proof.single import at_hand, prove_emptiness
 from mipfs.result.result import Result, StopReason, Trace
-from mipfs.result.sidecar import ProofClaim, hexadecimal, state_rows, stated_extra
+from mipfs.result.sidecar import ProofClaim, hexadecimal_scaling, state_rows, stated_extra
 from mipfs.run.finish_pairs import bare_proof
 from mipfs.run.finish_pairs import describe_pairs as of_pairs
 from mipfs.run.listed import values_by_name
@@ -35,7 +35,7 @@ from mipfs.run.stored import store_classifier as stored_classifier
 PACKAGES = ("mipfs", "numpy", "scipy", "numba", "highspy", "pyomo")
 
 
-def _keeps(options: Any) -> bool:
+def _wants_cuts(options: Any) -> bool:
     """Whether the user asked for the cuts."""
     return getattr(options, "pool", None) is not None or getattr(options, "keep_cuts", False)
 
@@ -68,17 +68,17 @@ def result_of(run: Run, driver: str) -> Result:
         seconds=run.seconds,
         counters=dict(run.counters),
         trace=Trace(dataclasses.replace(record, bound=min(record.bound, bound)) for record in run.trace),
-        labels=labels_of(data),
+        labels=class_names_for_json(data),
         conflict=run.conflict,
         relaxed=_relaxed_entry(run, bound),
         validated=run.outcome.validated,
         bound_source=run.bound_source,
-        versions=packages(),
-        extra=_extra(run),
+        versions=package_versions(),
+        extra=_extra_variables(run),
         near_optimal=near,
         read=reading(atoms, described["columns"], selected),
         claim=claim,
-        pool=run.outcome.pool if _keeps(run.options) else None,
+        pool=run.outcome.pool if _wants_cuts(run.options) else None,
         alpha=run.outcome.alpha,
         settings=run.settings,
         rules=max(data.rules, EXACT_RULES),
@@ -136,7 +136,7 @@ def claim_of(run: Run) -> ProofClaim | None:
     gap = float(run.options.gap)
     derived = problem.replace(derived=(*problem.derived, *outcome.derived)).selection.stated_derived()
     if run.infeasible:
-        empty = proof or emptiness(problem, run.late())
+        empty = proof or prove_emptiness(problem, run.late())
         if empty is not None:
             return ProofClaim(
                 empty, outcome.proof_kind, None, gap, None, derived, scaling(problem), problem.data.exponent
@@ -164,7 +164,7 @@ def claim_of(run: Run) -> ProofClaim | None:
 
 def scaling(problem: Problem) -> dict[str, npt.NDArray[Any]]:
     """How the columns of the user's data are scaled, of which those of the problem may be made."""
-    return hexadecimal(problem.atoms.raw)
+    return hexadecimal_scaling(problem.atoms.raw)
 
 
 def reading(atoms: Atoms, columns: Collection[str], selected: Collection[str]) -> dict[str, Any] | None:
@@ -190,7 +190,7 @@ def _relaxed_entry(run: Run, bound: float) -> Mapping[str, Any] | None:
     return None if relaxed is None else {**relaxed, "lower": min(relaxed["lower"], bound)}
 
 
-def _extra(run: Run) -> dict[str, Any]:
+def _extra_variables(run: Run) -> dict[str, Any]:
     """The extra variables by name: bounds, kind, and a value at which the selection satisfies the rows."""
     incumbent = run.incumbent
     extra = run.problem.named_rows().extra
@@ -200,15 +200,15 @@ def _extra(run: Run) -> dict[str, Any]:
     return {name: {**one, "value": (values or {}).get(name)} for name, one in stated_extra(extra).items()}
 
 
-def packages() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
     """The versions that a result states."""
     return dict(versions(*PACKAGES))
 
 
-def labels_of(data: Instance) -> dict[str, Any]:
+def class_names_for_json(data: Instance) -> dict[str, Any]:
     """What the classes are called, as JSON has it."""
-    return {"negative": _plain(data.labels.negative), "positive": _plain(data.labels.positive)}
+    return {"negative": _as_plain_value(data.labels.negative), "positive": _as_plain_value(data.labels.positive)}
 
 
-def _plain(value: Any) -> Any:
+def _as_plain_value(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value

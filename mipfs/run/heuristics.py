@@ -83,7 +83,7 @@ class Supports:
         if solved.lower + extra >= enough:
             self._beaten[key] = solved.lower + extra
         else:
-            self._keep(sigma, solved)
+            self._keep_support(sigma, solved)
         return solved
 
     def take_over(self, other: Supports) -> None:
@@ -108,10 +108,12 @@ class Supports:
         if self.was_seen(sigma):
             if self.run.wants_all:
                 self.found.improve(
-                    sigma, self.run.offer(solved.ids, solved.svm.w, solved.svm.b), self._lower(sigma, solved)
+                    sigma,
+                    self.run.offer(solved.ids, solved.svm.w, solved.svm.b),
+                    self._proven_lower_bound(sigma, solved),
                 )
         elif self.run.oracle.surely_contains(sigma):
-            self._keep(sigma, solved)
+            self._keep_support(sigma, solved)
 
     def extra_cost(self, sigma: Mask) -> float:
         """What the extra variables cost at a selection; 0 where they cost nothing, or none is found."""
@@ -119,7 +121,7 @@ class Supports:
         found = 0.0 if costs is None else costs.of(np.flatnonzero(sigma))
         return found if np.isfinite(found) else 0.0
 
-    def _lower(self, sigma: Mask, solved: SolvedSubproblem) -> float:
+    def _proven_lower_bound(self, sigma: Mask, solved: SolvedSubproblem) -> float:
         """What is proven of a selection: by its dual vector, and of its extra variables, where a list asks for it."""
         if not (self.run.wants_all and self.run.problem.has_extra_costs):
             return solved.lower
@@ -177,12 +179,12 @@ class Supports:
         if not run.must_stop and not run.oracle.surely_contains(sigma):
             self.round(np.square(self.subproblem.weights()))
 
-    def _keep(self, sigma: Mask, solved: SolvedSubproblem) -> None:
+    def _keep_support(self, sigma: Mask, solved: SolvedSubproblem) -> None:
         key = np.packbits(sigma).tobytes()
         run = self.run
         objective = run.offer(solved.ids, solved.svm.w, solved.svm.b)
-        idle = self._idle(solved, objective) if run.wants_all else np.empty(0, dtype=np.int64)
-        self.found.add(key, SupportValue(objective, self._lower(sigma, solved), bool(idle.size)))
+        idle = self._idle_atoms(solved, objective) if run.wants_all else np.empty(0, dtype=np.int64)
+        self.found.add(key, SupportValue(objective, self._proven_lower_bound(sigma, solved), bool(idle.size)))
         if idle.size:
             without = np.zeros_like(sigma)
             without[idle] = True
@@ -190,7 +192,7 @@ class Supports:
         if self.validator is not None:
             self.validator.see(run.problem.atoms.columns(solved.ids).ids, solved.svm.w, solved.svm.b)
 
-    def _idle(self, solved: SolvedSubproblem, objective: float) -> Integers:
+    def _idle_atoms(self, solved: SolvedSubproblem, objective: float) -> Integers:
         """The atoms of no cost that S does not force in and whose weight is 0, as far as the value can tell.
 
         Without an atom of weights w_g the value is higher by ½‖w_g‖²/λ_g² at least: the objective is strongly convex.
@@ -212,7 +214,7 @@ class Supports:
         """
         while self._padded and not self.run.must_stop:
             key, (sigma, idle) = self._padded.popitem()
-            least = self._least(sigma, idle)
+            least = self._smallest_selection(sigma, idle)
             if np.array_equal(least, sigma):
                 self.found.count(key)
                 continue
@@ -220,7 +222,7 @@ class Supports:
             if self.value(sigma) < self.value(least) - SEARCH_ALLOWANCE * abs(self.value(least)):
                 self.found.count(key)
 
-    def _least(self, sigma: Mask, idle: Mask) -> Mask:
+    def _smallest_selection(self, sigma: Mask, idle: Mask) -> Mask:
         """The smallest selection of S within `sigma` that has all of it but some idle atoms."""
         if self.run.problem.selection.is_plain:
             return sigma & ~idle
@@ -335,9 +337,9 @@ class Supports:
         scores: Array | None = solved.cut.slopes
         del solved  # its vectors over the samples: one solve after the other
         while scores is not None:
-            sigma, scores, value = self._exchange(sigma, scores, self.subproblem.weights(), value, last)
+            sigma, scores, value = self._best_exchange(sigma, scores, self.subproblem.weights(), value, last)
 
-    def _exchange(
+    def _best_exchange(
         self, sigma: Mask, scores: Array, sizes: Array, value: float, last: int
     ) -> tuple[Mask, Array | None, float]:
         """The largest exchange that improves on `value`, the scores after it and its value; None when none does."""

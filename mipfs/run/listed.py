@@ -72,7 +72,7 @@ def show_supports(run: Run, supports: Iterable[npt.NDArray[np.bool_]]) -> Iterat
         if time.monotonic() > late:
             return
         solved = subproblem.solve(sigma.astype(float), LISTED_GAP)
-        found = _classifier(run, sigma, solved)
+        found = _classifier_of_support(run, sigma, solved)
         least = solved.cut(sigma.astype(float))
         proven = float(problem.penalty[sigma].sum()) + max(0.0, least)
         if problem.has_extra_costs:
@@ -82,7 +82,7 @@ def show_supports(run: Run, supports: Iterable[npt.NDArray[np.bool_]]) -> Iterat
             yield ListedSupport(found, stored, solved.cut.dual if least > 0.0 else no_dual(problem))
 
 
-def _classifier(run: Run, sigma: npt.NDArray[np.bool_], solved: SolvedSubproblem) -> Incumbent:
+def _classifier_of_support(run: Run, sigma: npt.NDArray[np.bool_], solved: SolvedSubproblem) -> Incumbent:
     """The classifier of a support: the incumbent, or what was solved."""
     value = run.offer(solved.ids, solved.svm.w, solved.svm.b)
     best: Any = run.incumbent

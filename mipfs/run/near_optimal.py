@@ -96,7 +96,7 @@ class EvaluatedSupports(dict[bytes, SupportValue]):
         self._objectives = np.empty(0)
 
     @cached_property
-    def _dear(self) -> Bytes:
+    def _costly_atoms(self) -> Bytes:
         """The atoms that cost something, or that change what extra variables cost."""
         return np.packbits(costs_something(self.run.problem))
 
@@ -183,7 +183,7 @@ class EvaluatedSupports(dict[bytes, SupportValue]):
             self._objectives = np.array([one.objective for one in self.values()])
         level = bound if self.run.problem.has_extra_costs else max(bound, 0.0)
         packed = np.packbits(inside)
-        dear = np.packbits(inside | free) & self._dear
+        dear = np.packbits(inside | free) & self._costly_atoms
         rows = self._rows[np.flatnonzero(_least_of(self._objectives) <= level)]
         fits = np.flatnonzero(~np.any(rows & ~packed, axis=1) & ~np.any(dear & ~rows, axis=1))
         if not fits.size:
@@ -200,7 +200,7 @@ class EvaluatedSupports(dict[bytes, SupportValue]):
         count = self.run.problem.atoms.count
         least = {key: min(one.lower, one.stands_at) for key, one in ranked}
         near = {key: one for key, one in ranked if least[key] - ROUNDING_ALLOWANCE * abs(least[key]) <= limit}
-        kept = _minimal(near, self._dear)
+        kept = _minimal_supports(near, self._costly_atoms)
         bits = {key: np.unpackbits(np.frombuffer(key, dtype=np.uint8), count=count).astype(bool) for key in kept}
         return [(bits[key], one) for key, one in near.items() if key in kept][: self.run.options.pool_size]
 
@@ -228,7 +228,7 @@ class EvaluatedSupports(dict[bytes, SupportValue]):
             proven = one.lower + ROUNDING_ALLOWANCE * abs(one.lower)
             if proven < least and key not in rows:
                 row = np.frombuffer(key, dtype=np.uint8)
-                is_tie = ~np.any(smaller & ~row, axis=1) & ~np.any(row & ~smaller & self._dear, axis=1)
+                is_tie = ~np.any(smaller & ~row, axis=1) & ~np.any(row & ~smaller & self._costly_atoms, axis=1)
                 if not np.any(is_tie & (worth <= proven)):
                     return False
         return True
@@ -259,7 +259,7 @@ class SideSupports(EvaluatedSupports):
         self._counted.clear()
 
 
-def _minimal(near: Mapping[bytes, SupportValue], dear: Bytes) -> set[bytes]:
+def _minimal_supports(near: Mapping[bytes, SupportValue], dear: Bytes) -> set[bytes]:
     """The keys of those that are no smaller one with features of weight 0 and of no cost; `dear` do cost something."""
     kept = {key for key, one in near.items() if not one.is_padded}
     rows = {key: np.frombuffer(key, dtype=np.uint8) for key in near}

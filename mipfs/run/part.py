@@ -39,7 +39,7 @@ class PartialRun(Run):
         return self.whole.deadline
 
     @property
-    def _hears(self) -> bool:
+    def _heed_interrupt(self) -> bool:
         """Whether it is to stop for an interrupt."""
         self.interrupted = self.interrupted or self.whole.must_stop
         return self.interrupted

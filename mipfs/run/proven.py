@@ -16,7 +16,7 @@ from mipfs.proof.single import single, zero_cut
 from mipfs.run.run import Run
 
 
-def prove(run: Run, lower: float, cut: Cut | None) -> None:
+def prove_at_root(run: Run, lower: float, cut: Cut | None) -> None:
     """The certificate: the best dual vector at the root, and where S has rows a small tree for its inner minimum.
 
     A MILP solver's word may say more than the tree shows: then the bound of the run is what is shown.
@@ -28,7 +28,7 @@ def prove(run: Run, lower: float, cut: Cut | None) -> None:
     """
     if not np.isfinite(run.bound):
         return
-    _leave(
+    _leave_proof(
         run,
         single(run.problem, zero_cut(run.problem) if cut is None or lower < run.bound else cut, run.bound, run.late()),
     )
@@ -62,10 +62,10 @@ def prove_plain(run: Run, alpha: Array, lower: Callable[[Array, float], tuple[In
     proof.close(proof.root, place := proof.duals.add(*dual))
     proof.bound = bound
     proof.outside = None if held is None else place
-    _leave(run, proof)
+    _leave_proof(run, proof)
 
 
-def _leave(run: Run, proof: Proof) -> None:
+def _leave_proof(run: Run, proof: Proof) -> None:
     """Leave the proof of one dual vector in the run, whose bound is no more than that shows."""
     assert proof.bound is not None
     if run.bound > proof.bound:

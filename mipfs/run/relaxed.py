@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.atoms import merge_columns, shares
+from mipfs.atoms import column_shares, merge_columns
 from mipfs.losses.evaluated import CompensatedWeights
 from mipfs.plumbing.arrays import Array, Integers, mask_of, scatter
 from mipfs.problem import Problem
@@ -39,7 +39,9 @@ def relaxed_entry(
     members : of a relaxation over the hull of an S with rows; by default σ itself meets the rows
     """
     problem = run.problem
-    mixture = None if members is None else [_member(run, share, chosen) for share, chosen in members if share > 0.0]
+    mixture = (
+        None if members is None else [_mixture_member(run, share, chosen) for share, chosen in members if share > 0.0]
+    )
     atoms = np.array(sorted(sigma), dtype=np.int64)
     part = np.array([min(1.0, sigma[int(g)]) for g in atoms])
     extra = None
@@ -56,7 +58,7 @@ def relaxed_entry(
     given = dict(zip(*(part.tolist() for part in merge_columns(ids, w)), strict=True))
     weights = np.array([given.get(j, 0.0) for j in columns.tolist()])  # what σ = 0 leaves no room for has none
     if problem.weight_rows:
-        weights = _in_the_rows(problem, columns, weights, shares(held, columns, part))
+        weights = _in_the_rows(problem, columns, weights, column_shares(held, columns, part))
         if not problem.ends.hold(columns, weights / data.scale[columns]):
             run.upper = np.inf
             return None
@@ -106,7 +108,7 @@ def _move_to_rows(run: Run, atoms: Integers, part: Array) -> tuple[Integers, Arr
     return held, found[0][held], dict(zip(extra.names, map(float, found[1]), strict=True)) if len(extra) else None
 
 
-def _member(run: Run, share: float, chosen: Integers) -> dict[str, Any]:
+def _mixture_member(run: Run, share: float, chosen: Integers) -> dict[str, Any]:
     """A selection of the mixture as a result states it."""
     sigma = mask_of(run.problem.atoms.count, chosen)
     extra = values_by_name(run, sigma)

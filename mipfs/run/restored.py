@@ -22,16 +22,18 @@ def restore_unit(result: Result, problem: Problem) -> Result:
     if not e:
         return result
     powers = {"C": -2 * e, "lambda": -2 * e, "penalty": -2 * e, "constant": e}
-    params = {name: _times(given, powers[name]) if name in powers else given for name, given in result.params.items()}
+    params = {
+        name: _scale_by_power(given, powers[name]) if name in powers else given for name, given in result.params.items()
+    }
     return dataclasses.replace(
         result,
         params=params,
-        scaling={**result.scaling, "scale": _times(result.scaling["scale"], -e)},
+        scaling={**result.scaling, "scale": _scale_by_power(result.scaling["scale"], -e)},
         alpha=None if result.alpha is None else np.ldexp(result.alpha, -2 * e),
     )
 
 
-def _times(given: Any, exponent: int) -> Any:
+def _scale_by_power(given: Any, exponent: int) -> Any:
     """A number, or each of several, times 2^exponent."""
     if isinstance(given, Mapping):
         return {name: times(one, exponent) for name, one in given.items()}

@@ -22,7 +22,7 @@ from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.blocks import inside
 from mipfs.plumbing.machine import at_work, one_blas_thread
 from mipfs.plumbing.memory import MemoryLimit
-from mipfs.plumbing.signals import InterruptHandler, handle_signals, silence_interrupts, struck, tell
+from mipfs.plumbing.signals import InterruptHandler, handle_signals, interrupt_after_strike, silence_interrupts, tell
 from mipfs.problem import Problem
 from mipfs.result.advice import LIMITS
 from mipfs.result.gap import relative_gap
@@ -189,7 +189,7 @@ class Run:
         """Seconds that it has worked, with those of the runs that it goes on with."""
         return self.before + self.elapsed
 
-    def rest(self, made: Callable[[], dict[str, npt.NDArray[Any]]]) -> None:
+    def take_snapshot(self, made: Callable[[], dict[str, npt.NDArray[Any]]]) -> None:
         """Take note of where the run stands, between two steps."""
         now = self.bound, self.upper, self.iteration, self.incumbent, dict(self.counters)
         self.resting = RunSnapshot(made, *now, len(self.trace), self.seconds)
@@ -199,14 +199,14 @@ class Run:
 
         At the first step, at the next rest, and then as often as a share of the time allows.
         """
-        self.oracle.rest()
+        self.oracle.drop_solvers()
         begin = time.monotonic()
         if not self.is_kept or begin < self._next_copy:
             return
         made = {name: np.array(array) for name, array in saved().items()}
         if not is_first:
             self.fruitless, self._next_copy = 0, begin + (1.0 + COPIED) * (time.monotonic() - begin)
-        self.rest(lambda: made)
+        self.take_snapshot(lambda: made)
 
     def left_at(self, saved: Callable[[], dict[str, npt.NDArray[Any]]]) -> Made:
         """What the last state is made of, if not of the last copy: of the end of a run that is done.
@@ -224,7 +224,7 @@ class Run:
         if is_cut and self.fruitless < MOST_FRUITLESS:
             return False
         self.fruitless = 0
-        self.oracle.rest()
+        self.oracle.drop_solvers()
         return self.is_kept
 
     @property
@@ -251,11 +251,11 @@ class Run:
         if self.incumbent is None:
             return math.inf
         value = self.problem.reported(self.objective)
-        asked = self.problem.unit_margin(value - self._gap * abs(value))
+        asked = self.problem.unit_margin(value - self._sharpened_gap * abs(value))
         return min(self.objective, self.claimed.proof_of(asked))
 
     @property
-    def _gap(self) -> float:
+    def _sharpened_gap(self) -> float:
         return self.sharpness * float(self.options.gap)
 
     def worth_closing(self, value: float) -> float:
@@ -263,7 +263,7 @@ class Run:
         reported = self.problem.reported(value)
         if not math.isfinite(reported):
             return 0.0
-        return value - self.problem.unit_margin(reported - self._gap * abs(reported))
+        return value - self.problem.unit_margin(reported - self._sharpened_gap * abs(reported))
 
     def late(self) -> Callable[[], bool]:
         """Whether what proves a result that is at hand, begun now, must stop: a limit passed, and a moment besides."""
@@ -272,7 +272,7 @@ class Run:
 
         def is_late() -> bool:
             past = time.monotonic() - begin
-            return past > room or (past > grace and (self._hears or self._memory.is_reached))
+            return past > room or (past > grace and (self._heed_interrupt or self._memory.is_reached))
 
         return is_late
 
@@ -289,7 +289,7 @@ class Run:
         objective = self.problem.evaluate(ids, w, b)
         if objective < self.objective:
             self.incumbent = Incumbent(ids, np.array(w, dtype=float), float(b), objective)
-            self._settle()
+            self._hold_bound_below_objective()
         return objective
 
     def offer_spare(self) -> None:
@@ -320,9 +320,9 @@ class Run:
         """
         if value > self.bound:
             self.bound = value
-            self._settle()
+            self._hold_bound_below_objective()
 
-    def _settle(self) -> None:
+    def _hold_bound_below_objective(self) -> None:
         """Hold the bound below the objective, which it may exceed by the objective's rounding alone."""
         incumbent = self.incumbent
         if incumbent is None or self.bound <= incumbent.objective or self.infeasible:
@@ -338,7 +338,7 @@ class Run:
         counters = dict(self.counters)
         upper = self.problem.reported(self.upper)
         upper = min(upper, self.trace[-1].upper) if self.trace else upper  # as it is stated it may be an ulp above
-        values = [*self._reported, upper]
+        values = [*self._reported_values, upper]
         record = Record(self.seconds, self.iteration, values[0], values[1], n_selected, counters, values[2])
         last = self.trace[-1] if self.trace else None
         if last is None or (last.objective, last.bound, last.upper) != tuple(values):
@@ -352,7 +352,7 @@ class Run:
     @property
     def must_stop(self) -> bool:
         """Whether work in progress should be given up: an interrupt, or a limit of time or memory."""
-        return self._hears or self._is_late or self._memory.is_reached
+        return self._heed_interrupt or self._is_late or self._memory.is_reached
 
     @property
     def _is_late(self) -> bool:
@@ -362,7 +362,7 @@ class Run:
         return deadline is not None and now >= deadline
 
     @property
-    def _hears(self) -> bool:
+    def _heed_interrupt(self) -> bool:
         """Whether it is to stop for an interrupt; one before the first record waits for that, but not for long."""
         self.interrupted = self.interrupted or (self.asked and self.elapsed >= FIRST_STEP_SECONDS)
         return self.interrupted
@@ -375,7 +375,7 @@ class Run:
             return StopReason.GAP_CLOSED
         if self.early is not None:
             return self.early
-        if self._hears:
+        if self._heed_interrupt:
             return StopReason.TIME_LIMIT if total_limit.is_up() else StopReason.INTERRUPTED
         if self._is_late:
             return StopReason.TIME_LIMIT
@@ -389,15 +389,15 @@ class Run:
     @property
     def is_optimal(self) -> bool:
         """Whether the gap is closed."""
-        return relative_gap(*self._reported) <= self._gap
+        return relative_gap(*self._reported_values) <= self._sharpened_gap
 
     @property
     def is_relaxed(self) -> bool:
         """Whether the relaxation is solved: its own two bounds meet."""
-        return relative_gap(self.problem.reported(self.upper), self._reported[1]) <= self._gap
+        return relative_gap(self.problem.reported(self.upper), self._reported_values[1]) <= self._sharpened_gap
 
     @property
-    def _reported(self) -> tuple[float, float]:
+    def _reported_values(self) -> tuple[float, float]:
         """Objective and bound as the result has them: only there the gap is the one that was asked for."""
         return self.problem.reported(self.objective), self.claimed(self.bound)
 
@@ -435,5 +435,11 @@ def interruptible(run: Run) -> Iterator[None]:
         run.interrupted = run.interrupted or bool(run.trace)
 
     threads = at_work(getattr(run.options, "threads", None))
-    with silence_interrupts(), struck(strike), handle_signals(ask), one_blas_thread(), inside(lambda: threads):
+    with (
+        silence_interrupts(),
+        interrupt_after_strike(strike),
+        handle_signals(ask),
+        one_blas_thread(),
+        inside(lambda: threads),
+    ):
         yield

@@ -26,8 +26,8 @@ from mipfs.branching import RULES
 from mipfs.errors import UsageError
 from mipfs.losses import LOSSES
 from mipfs.plumbing.declared import Count, check_value
-from mipfs.plumbing.machine import begin_lightly, cores, safe_path, sharing
-from mipfs.plumbing.signals import heard
+from mipfs.plumbing.machine import begin_lightly, cores, safe_path, sharing_cores
+from mipfs.plumbing.signals import hearing_signals
 from mipfs.regularisers import REGULARISERS
 from mipfs.run import warm_up
 
@@ -63,10 +63,10 @@ def limits_of(options: Mapping[str, Any], jobs: int) -> dict[str, Any]:
 
 
 def in_order(work: Work[T], given: Any, tasks: Sequence[Any], jobs: int | None = None) -> Generator[T, None, None]:
-    """What `outcomes` gives, in the order of the tasks; raises `LostFit` where a process did."""
+    """What `run_tasks` gives, in the order of the tasks; raises `LostFit` where a process did."""
     kept: dict[int, T | LostFit] = {}
     at = 0
-    with closing(outcomes(work, given, tasks, jobs)) as found:
+    with closing(run_tasks(work, given, tasks, jobs)) as found:
         for k, value in found:
             kept[k] = value
             while at in kept:
@@ -77,7 +77,7 @@ def in_order(work: Work[T], given: Any, tasks: Sequence[Any], jobs: int | None =
                 at += 1
 
 
-def outcomes(
+def run_tasks(
     work: Work[T],
     given: Any,
     tasks: Sequence[Any],
@@ -122,7 +122,7 @@ def outcomes(
                 k, task = waiting.popleft()
             except IndexError:  # another process was faster
                 break
-            with sharing(count):
+            with sharing_cores(count):
                 done = _do_here(work, given, task)
             yield from _hand_on(k, *done)
             yield from others.found()
@@ -138,7 +138,7 @@ def outcomes(
 
 def _do_here(work: Work[T], given: Any, task: Any) -> tuple[T, bool]:
     """What a task gave in this process, and whether a signal came meanwhile, maybe at the very end of a run."""
-    with heard() as strike:
+    with hearing_signals() as strike:
         return work(given, task), strike.has_been
 
 
@@ -187,7 +187,7 @@ class _Others(Generic[T]):
         """What came, and what it warned of; an error among it is raised. Some seconds are waited for the first."""
         with suppress(queue.Empty):
             while True:
-                with heard():
+                with hearing_signals():
                     came = self._found.get(timeout=seconds) if seconds else self._found.get_nowait()
                 if isinstance(came, BaseException):
                     raise came
@@ -216,17 +216,17 @@ class _Others(Generic[T]):
             except (pickle.PicklingError, TypeError, AttributeError, RecursionError):
                 return  # what cannot travel is done here
             self._file.write_bytes(told)
-            self._serve(waiting, _Asked(str(self._file), count))
+            self._keep_busy(waiting, _Asked(str(self._file), count))
         except BaseException as error:
             self._found.put(error)
 
-    def _serve(self, waiting: deque[tuple[int, Any]], asked: _Asked) -> None:
+    def _keep_busy(self, waiting: deque[tuple[int, Any]], asked: _Asked) -> None:
         """Keep the processes at work; those of a pool that broke, one by one, alone."""
         from loky.process_executor import TerminatedWorkerError
 
         while waiting and not self._over.is_set():
             out: dict[Future[Any], tuple[int, Any]] = {}
-            with _pool(self._count, self._over) as pool:
+            with _process_pool(self._count, self._over) as pool:
                 try:
                     while (waiting or out) and not self._over.is_set():
                         while waiting and len(out) < self._count:
@@ -240,15 +240,15 @@ class _Others(Generic[T]):
                 except TerminatedWorkerError:
                     pass
             for k, task in out.values():
-                self._alone(k, task, asked)
+                self._run_task_alone(k, task, asked)
 
-    def _alone(self, k: int, task: Any, asked: _Asked) -> None:
+    def _run_task_alone(self, k: int, task: Any, asked: _Asked) -> None:
         """Do a task that was out when some process ended in one that has nothing else to do."""
         from loky.process_executor import TerminatedWorkerError
 
         if self._over.is_set():
             return
-        with _pool(1, self._over) as pool:
+        with _process_pool(1, self._over) as pool:
             future = pool.submit(_do_task, asked, task)
             while not self._over.is_set():
                 if wait([future], timeout=POLL_SECONDS).done:
@@ -262,7 +262,7 @@ class _Others(Generic[T]):
 
 
 @contextmanager
-def _pool(count: int, over: threading.Event) -> Iterator[Any]:
+def _process_pool(count: int, over: threading.Event) -> Iterator[Any]:
     """Processes of loky; when the block ends, so do they, and where nobody waits any more, at once."""
     from loky import ProcessPoolExecutor
 
@@ -287,7 +287,7 @@ def _load_shared(file: str) -> tuple[Work[Any], Any]:
 def _do_task(asked: _Asked, task: Any) -> tuple[Any, list[Warning]]:
     """What a process does: a task, and what it warns of."""
     work, given = _load_shared(asked.file)
-    with sharing(asked.count), warnings.catch_warnings(record=True) as said:
+    with sharing_cores(asked.count), warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         value = work(given, task)
     return value, [one.message for one in said if isinstance(one.message, Warning)]

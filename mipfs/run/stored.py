@@ -138,7 +138,7 @@ def as_stored(problem: Problem, found: Incumbent) -> StoredClassifier:
     data = problem.data
     ids, w = merge_columns(problem.atoms.columns(found.selected).ids, found.w)
     objective, weights, intercept = _lengthen_weights(problem, found, ids, w)
-    idle = _idle(problem, ids, w)
+    idle = _negligible_weights(problem, ids, w)
     while idle.size:
         without = _lengthen_weights(problem, found, ids, replace_at(w, idle, 0.0))
         if without[0] <= objective:
@@ -149,7 +149,7 @@ def as_stored(problem: Problem, found: Incumbent) -> StoredClassifier:
     return StoredClassifier(weights_by_name(data, ids, weights), intercept, objective, weightless)
 
 
-def _idle(problem: Problem, ids: Integers, w: Array) -> Integers:
+def _negligible_weights(problem: Problem, ids: Integers, w: Array) -> Integers:
     """Which weights may be no more than rounding, the least share of the scores first; ‖x_j‖ ≤ √n max |x_ij|."""
     block = problem.data.block(ids)
     share = np.abs(w) * (block.largest() + np.abs(block.center)) * np.sqrt(problem.data.n_samples)

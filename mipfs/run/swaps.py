@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mipfs.run.heuristics import Supports
 
 
-def climbing(supports: Supports, pool: CutPool, widths: tuple[int, ...] = ()) -> Iterator[None]:
+def climb_in_steps(supports: Supports, pool: CutPool, widths: tuple[int, ...] = ()) -> Iterator[None]:
     """Climb from the incumbent by drops, additions and swaps, SVM after SVM."""
     run = supports.run
     if run.incumbent is not None:
@@ -36,7 +36,7 @@ def climbing(supports: Supports, pool: CutPool, widths: tuple[int, ...] = ()) ->
 
 def climb(supports: Supports, pool: CutPool, widths: tuple[int, ...] = (), most: int = sys.maxsize) -> None:
     """Climb for as long as that pays or for `most` SVMs."""
-    for _ in islice(climbing(supports, pool, widths), most):
+    for _ in islice(climb_in_steps(supports, pool, widths), most):
         pass
 
 
@@ -74,7 +74,7 @@ class Swaps:
         k = 0
         while k < len(widths) and not self.supports.run.must_stop:
             before = sigma
-            sigma = yield from self._swept(sigma, widths[k])
+            sigma = yield from self._sweep_swaps(sigma, widths[k])
             k = k + 1 if sigma is before else 0
         return sigma
 
@@ -84,7 +84,7 @@ class Swaps:
         if run.incumbent is None or run.must_stop:
             return False
         value = run.objective
-        sigma = yield from self._shaken(run.incumbent.sigma(run.problem.atoms.count), random)
+        sigma = yield from self._exchange_at_random(run.incumbent.sigma(run.problem.atoms.count), random)
         if sigma is None:
             return False
         if run.oracle.surely_contains(sigma):
@@ -99,16 +99,16 @@ class Swaps:
         supports = self.supports
         solved = supports.subproblem.solve(sigma.astype(float), supports.tol)
         supports.offer(sigma, solved)
-        self._keep(sigma, solved.cut)
+        self._keep_cut(sigma, solved.cut)
         return solved
 
-    def _keep(self, sigma: Mask, cut: Cut) -> None:
+    def _keep_cut(self, sigma: Mask, cut: Cut) -> None:
         """Keep the cut of a selection in place of the oldest."""
         at = self._next
         self._next = (self._next + 1) % len(self._keys)
         self._keys[at], self._constants[at], self._slopes[at] = np.packbits(sigma).tobytes(), cut.constant, cut.slopes
 
-    def _cut(self, sigma: Mask) -> Generator[None, None, tuple[float, Array]]:
+    def _cut_of_selection(self, sigma: Mask) -> Generator[None, None, tuple[float, Array]]:
         """g and what a feature gains by the cut of a selection, ½ s_j − c_j: in hand, or from an SVM."""
         key = np.packbits(sigma).tobytes()
         if key not in self._keys:
@@ -117,7 +117,7 @@ class Swaps:
         at = self._keys.index(key)
         return float(self._constants[at]), gains(self._slopes[at], self._penalty)
 
-    def _bound(self, sigma: Mask) -> float:
+    def _lower_bound(self, sigma: Mask) -> float:
         """A lower bound on the objective of a selection, by the cuts in hand."""
         ids = np.flatnonzero(sigma)
         extra = self.supports.extra_cost(sigma)
@@ -125,26 +125,26 @@ class Swaps:
             (self._constants - 0.5 * self._slopes[:, ids].sum(axis=1)).max() + self._penalty[ids].sum()
         )
 
-    def _value(self, sigma: Mask) -> float:
+    def _known_objective(self, sigma: Mask) -> float:
         """The objective of a selection that was evaluated."""
         return self.supports.value(sigma)
 
-    def _swept(self, sigma: Mask, width: int) -> Generator[None, None, Mask]:
+    def _sweep_swaps(self, sigma: Mask, width: int) -> Generator[None, None, Mask]:
         """Additions, then drops and swaps of one feature after the other until none of them pays; `sigma` if none."""
         supports = self.supports
         value, sizes = self._begun_at(sigma, is_kept=width == self.settings.many)
         yield
         if self._has_place(sigma):
             sigma, value = yield from self._add_features(sigma, sigma, value, width)
-        order = deque(self._leaving(sigma, sizes))
+        order = deque(self._leaving_candidates(sigma, sizes))
         failed = 0
         while failed < len(order) and not supports.run.must_stop:
             i = order.popleft()
             without = replace_at(sigma, i, False)
-            yield from self._cut(without)
-            if supports.was_seen(without) and self._value(without) < value:
+            yield from self._cut_of_selection(without)
+            if supports.was_seen(without) and self._known_objective(without) < value:
                 sigma = without
-                value = self._value(without)
+                value = self._known_objective(without)
                 failed = 0
                 continue
             swapped, value = yield from self._add_features(without, sigma, value, width)
@@ -171,12 +171,12 @@ class Swaps:
             yield
         if first == 0 and self._has_place(sigma):
             _, reached = yield from self._add_features(sigma, sigma, value, width)
-        for i in self._leaving(sigma, sizes)[first::parts]:
+        for i in self._leaving_candidates(sigma, sizes)[first::parts]:
             if reached < value or supports.run.must_stop:
                 return
             without = replace_at(sigma, i, False)
-            yield from self._cut(without)
-            if supports.was_seen(without) and self._value(without) < value:
+            yield from self._cut_of_selection(without)
+            if supports.was_seen(without) and self._known_objective(without) < value:
                 return
             _, reached = yield from self._add_features(without, sigma, value, width)
 
@@ -186,7 +186,7 @@ class Swaps:
         here = self._solve(sigma)
         if is_kept:
             self.pool.add(here.cut)
-        value = self._value(sigma) if supports.was_seen(sigma) else here.value + supports.extra_cost(sigma)
+        value = self._known_objective(sigma) if supports.was_seen(sigma) else here.value + supports.extra_cost(sigma)
         return value, supports.subproblem.weights()
 
     def _has_place(self, sigma: Mask) -> bool:
@@ -194,7 +194,7 @@ class Swaps:
         M = self.supports.run.problem.M
         return M is None or int(np.count_nonzero(sigma)) < M
 
-    def _leaving(self, sigma: Mask, sizes: Array) -> list[int]:
+    def _leaving_candidates(self, sigma: Mask, sizes: Array) -> list[int]:
         """The features that may leave a selection, those of smallest weight first."""
         inside = np.flatnonzero(sigma & ~self._stays)
         found: list[int] = inside[np.argsort(sizes[inside], kind="stable")[: self.settings.leaving]].tolist()
@@ -206,25 +206,25 @@ class Swaps:
         """`sigma` and its value, or the best of some features added to `base`, by the scores there."""
         supports = self.supports
         barred = base | sigma
-        constant, gains = yield from self._cut(base)
+        constant, gains = yield from self._cut_of_selection(base)
         floor = constant - float(gains[base].sum())
         if supports.run.problem.has_extra_costs:
             floor = -np.inf  # an atom may spare what extra variables cost
-        for j in self._largest(gains, barred, width):
+        for j in self._entering_candidates(gains, barred, width):
             if floor - gains[j] >= value or supports.run.must_stop:
                 break
             added = replace_at(base, j, True)
             if not supports.was_seen(added):
-                if self._bound(added) >= value or not supports.run.oracle.surely_contains(added):
+                if self._lower_bound(added) >= value or not supports.run.oracle.surely_contains(added):
                     continue
                 supports.evaluate(added, value)  # its cut would take a pass over the data, and spare few others
                 yield
-            if supports.was_seen(added) and self._value(added) < value:
+            if supports.was_seen(added) and self._known_objective(added) < value:
                 sigma = added
-                value = self._value(added)
+                value = self._known_objective(added)
         return sigma, value
 
-    def _shaken(self, sigma: Mask, random: np.random.Generator) -> Generator[None, None, Mask | None]:
+    def _exchange_at_random(self, sigma: Mask, random: np.random.Generator) -> Generator[None, None, Mask | None]:
         """Some features of a selection, drawn, exchanged for others of large score; None if none can go."""
         inside = np.flatnonzero(sigma & ~self._stays)
         if not inside.size:
@@ -234,13 +234,13 @@ class Swaps:
         barred = sigma.copy()
         sigma = replace_at(sigma, out, False)
         for _ in out:
-            gains = (yield from self._cut(sigma))[1]
-            best = self._largest(gains, barred | sigma, self.settings.drawn_from)
+            gains = (yield from self._cut_of_selection(sigma))[1]
+            best = self._entering_candidates(gains, barred | sigma, self.settings.drawn_from)
             if best.size:
                 sigma[random.choice(best)] = True
         return sigma
 
-    def _largest(self, gains: Array, barred: Mask, most: int) -> Integers:
+    def _entering_candidates(self, gains: Array, barred: Mask, most: int) -> Integers:
         """The features of largest gain that may come in, in order."""
         gains = np.where(barred | self._closed, -np.inf, gains)
         some = np.arange(gains.size) if gains.size <= most else np.argpartition(-gains, most - 1)[:most]

@@ -65,7 +65,7 @@ class Ties:
         free = ~support & self._high & ~costs_something(self.problem)
         if room <= 0 or not np.any(free):
             return 0
-        gain = self._gains(support)
+        gain = self._atom_gains(support)
         least = SEARCH_ALLOWANCE * abs(value.objective)
         added = np.zeros_like(support)
         for j in np.flatnonzero(free).tolist():
@@ -77,9 +77,9 @@ class Ties:
         whole = float(np.sort(gain[ids])[::-1][:room].sum()) <= least
         if ids.size > 1 and not whole and not self._is_worth_as_much(support, ids.tolist(), value):
             return None
-        return self._allowed(support, ids, int(room))
+        return self._count_allowed(support, ids, int(room))
 
-    def _gains(self, support: Mask) -> npt.NDArray[np.float64]:
+    def _atom_gains(self, support: Mask) -> npt.NDArray[np.float64]:
         """By how much every atom may lower the value at most, (count,): ½ s_j of the dual vector there."""
         supports = self.supports
         self._left -= 1
@@ -105,7 +105,7 @@ class Ties:
         same = value.objective - SEARCH_ALLOWANCE * abs(value.objective)
         return objective >= same if (objective >= same) == (lower >= same) else None
 
-    def _allowed(self, support: Mask, ids: npt.NDArray[np.int64], room: int) -> int | None:
+    def _count_allowed(self, support: Mask, ids: npt.NDArray[np.int64], room: int) -> int | None:
         """How many selections of S have the support and some of these atoms beside it."""
         sizes = range(1, min(room, ids.size) + 1)
         if self.problem.selection.is_plain:

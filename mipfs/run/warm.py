@@ -37,7 +37,7 @@ from mipfs.readers.arrays import load_arrays
 from mipfs.readers.duals import WIDEST
 from mipfs.result.result import Result, Status
 from mipfs.result.sidecar import held_sidecar, state_rows
-from mipfs.run.carry import carry, support, taken_over
+from mipfs.run.carry import carry_cuts, support, taken_over
 from mipfs.run.parameters import parameters
 
 MOST_CUTS = 256
@@ -112,7 +112,7 @@ class RunStart:
         problem = self.problem
         always = [problem.atoms.names[-1]] if problem.data.constant else []
         names = tuple(dict.fromkeys([*self.selected, *always]))
-        found = support(self._some(1), problem, names)
+        found = support(self._first_cuts(1), problem, names)
         if found is None:
             return None
         self.start = 1
@@ -125,7 +125,7 @@ class RunStart:
         if self.kept is not None and self.problem.is_joint:
             pool = taken_over(self.kept, self.problem)
         else:
-            pool = carry(self._some(MOST_CUTS), self.problem)
+            pool = carry_cuts(self._first_cuts(MOST_CUTS), self.problem)
         self.cuts = len(pool)
         return pool
 
@@ -136,7 +136,7 @@ class RunStart:
         self.cuts = 1
         return decode_dual(self.tree.duals.get(0))
 
-    def _some(self, most: int) -> CutPool:
+    def _first_cuts(self, most: int) -> CutPool:
         pool = CutPool(self.problem)
         for d in range(0 if self.tree is None else min(most, len(self.tree.duals))):
             assert self.tree is not None
@@ -179,7 +179,7 @@ def why_cold(result: Result, problem: Problem) -> str:
         described = problem.atoms.document(problem.atoms_of(result.selected))
     except MipfsError:
         return "the atoms are others"
-    return "" if _text(described) == _text(result.atoms) else "the atoms are others"
+    return "" if _json_text(described) == _json_text(result.atoms) else "the atoms are others"
 
 
 def warm_of(result: Result, problem: Problem, solved: Problem) -> RunStart:
@@ -212,21 +212,21 @@ def warm_of(result: Result, problem: Problem, solved: Problem) -> RunStart:
 def _list_changes(result: Result, problem: Problem) -> list[str]:
     """What was edited, by name."""
     now = plain(dict(parameters(problem)))
-    found = [name for name in EDITED if _text(result.params.get(name)) != _text(now.get(name))]
+    found = [name for name in EDITED if _json_text(result.params.get(name)) != _json_text(now.get(name))]
     rows = state_rows(problem.named_rows(), problem.atoms.names)
     before = [{**row, "origin": ""} for row in result.rows]
-    if _text(before) != _text([{**row, "origin": ""} for row in rows["rows"]]):
+    if _json_text(before) != _json_text([{**row, "origin": ""} for row in rows["rows"]]):
         found.append("rows")
     extra = {name: {k: v for k, v in one.items() if k != "value"} for name, one in result.extra.items()}
-    return found + (["extra variables"] if _text(extra) != _text(rows["extra"]) else [])
+    return found + (["extra variables"] if _json_text(extra) != _json_text(rows["extra"]) else [])
 
 
 def _over_weights(rows: Any) -> str:
     """Rows over the weights without what they are allowed, which goes with C, and without groups."""
-    return _text([{k: v for k, v in row.items() if k not in ("allowance", "parity")} for row in rows or ()])
+    return _json_text([{k: v for k, v in row.items() if k not in ("allowance", "parity")} for row in rows or ()])
 
 
-def _text(said: Any) -> str:
+def _json_text(said: Any) -> str:
     return json.dumps(plain(said), sort_keys=True, default=str)
 
 
@@ -245,9 +245,9 @@ def _tree_of(result: Result, problem: Problem) -> OldTree | None:
     n, feature = proof.n_nodes, proof._feature[: proof.n_nodes].astype(np.int64)
     children = proof._children[:n]
     _check(feature, children)
-    multipliers = _multipliers(proof._multipliers, [str(row["name"]) for row in result.rows], problem)
+    multipliers = _carried_multipliers(proof._multipliers, [str(row["name"]) for row in result.rows], problem)
     multiplier = proof._multiplier[:n].astype(np.int64)
-    duals = _feasible(proof.duals, needed, problem, ratio, result.claim is not None)
+    duals = _feasible_duals(proof.duals, needed, problem, ratio, result.claim is not None)
     none = len(multipliers) - 1
     multiplier = np.where((multiplier >= 0) & (multiplier < none), multiplier, none)
     dual = proof.number_duals(needed).astype(np.int64)
@@ -298,7 +298,7 @@ def _check(feature: npt.NDArray[Any], children: npt.NDArray[Any]) -> None:
         raise ValueError("its nodes are no tree")
 
 
-def _multipliers(kept: Sequence[Any], before: Sequence[str], problem: Problem) -> list[Array]:
+def _carried_multipliers(kept: Sequence[Any], before: Sequence[str], problem: Problem) -> list[Array]:
     """Multipliers of the new rows, by the names of the old ones; last those that are all 0."""
     place = {name: r for r, name in reversed([*enumerate(problem.selection.rows.names)])}
     count = len(problem.selection.rows)
@@ -312,7 +312,7 @@ def _multipliers(kept: Sequence[Any], before: Sequence[str], problem: Problem) -
     return [*found, np.zeros(count)]
 
 
-def _feasible(duals: DualStore, ids: Integers, problem: Problem, ratio: float, is_own: bool) -> DualStore:
+def _feasible_duals(duals: DualStore, ids: Integers, problem: Problem, ratio: float, is_own: bool) -> DualStore:
     """Some dual vectors, made feasible where they are not: those of a run of ours on the same dual set are."""
     if is_own and ratio == 1.0:
         return duals.part(ids)
@@ -327,13 +327,13 @@ def _feasible(duals: DualStore, ids: Integers, problem: Problem, ratio: float, i
         alpha = decode_dual((whole, q))
         if shrinks:
             whole, q = feasible_dual(problem, ratio * alpha)
-        elif np.any(alpha[:n] > top) or (problem.bias and _sum(y * whole[:n]) != 0):
+        elif np.any(alpha[:n] > top) or (problem.bias and _exact_sum(y * whole[:n]) != 0):
             whole, q = feasible_dual(problem, np.minimum(alpha, np.append(top, alpha[n:])))
         store.add(whole, q)
     return store
 
 
-def _sum(numbers: Integers) -> int:
+def _exact_sum(numbers: Integers) -> int:
     """The sum of whole numbers of 2^53 at most, exactly."""
     high = numbers >> 26
     return (int(high.sum()) << 26) + int((numbers - (high << 26)).sum())

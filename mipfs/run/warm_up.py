@@ -93,7 +93,7 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> StopRequest:
         driver,
         tuple((name, getattr(options, name)) for name in driver.CAPABILITY.kernel_options if hasattr(options, name)),
         tuple((name, getattr(problem, name)) for name in names),
-        *_layout(block),
+        *_block_layout(block),
         block.is_centred,
         problem.selection.is_plain,
         problem.has_penalty,
@@ -107,11 +107,11 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> StopRequest:
     asked = StopRequest()
     if kind in _compiled and client is None:
         return asked
-    with _count_preparing(), announce() as announcer, handle_signals(asked):
+    with _count_preparing(), announce_compiling() as announcer, handle_signals(asked):
         if kind not in _compiled:
             _compile_beside(kind, asked, announcer)
             if not asked.came:
-                _compile(kind, asked)
+                _compile_kind(kind, asked)
         there = None if client is None else _Elsewhere(client, kind)  # now: on one machine they load what lies there
         while there is not None and not asked.came and there.is_at_work():
             time.sleep(POLL_SECONDS)
@@ -150,7 +150,7 @@ class _Elsewhere:
         check_client(client)
         self._cluster = Cluster(client, "this process works alone")
         self._futures = {
-            worker: client.submit(_there, kind, workers=[worker], allow_other_workers=False, pure=False)
+            worker: client.submit(_compile_in_worker, kind, workers=[worker], allow_other_workers=False, pure=False)
             for worker in self._cluster.threads()
         }
 
@@ -160,15 +160,15 @@ class _Elsewhere:
         return any(future.status == "pending" and worker in threads for worker, future in self._futures.items())
 
 
-def _there(kind: KernelKind) -> None:
+def _compile_in_worker(kind: KernelKind) -> None:
     """What a worker does, which runs threads: nobody asks it to stop."""
     with ONE_AT_A_TIME:
         if kind not in _compiled:
-            _compile(kind, StopRequest())
+            _compile_kind(kind, StopRequest())
             _compiled.add(kind)
 
 
-def _layout(block: Block) -> tuple[str, str, bool]:
+def _block_layout(block: Block) -> tuple[str, str, bool]:
     """Storage, type of the indices (in blocks: of the values) and whether they may be written to."""
     X = block.values
     if isinstance(X, Blocked):
@@ -203,7 +203,7 @@ class StopRequest:
 
 
 @contextmanager
-def announce() -> Iterator[_Announcer]:
+def announce_compiling() -> Iterator[_Announcer]:
     """Say once, at level INFO of the logger "mipfs", that kernels are being compiled, if any are.
 
     The log record carries the `Progress` of it, as ``progress``, for who shows more than a line.
@@ -243,7 +243,7 @@ def _compile_beside(kind: KernelKind, asked: StopRequest, announcer: _Announcer)
     names_some = hasattr(kind.driver, "kernels") or hasattr(kind.driver, "large")
     if not names_some or not sys.executable or is_beside():
         return
-    problem = tiny(kind, 0.2)
+    problem = tiny_problem(kind, 0.2)
     lists: list[list[Job]] = []
     large = kind.driver.large(problem, dict(kind.options)) if hasattr(kind.driver, "large") else ()
     if hasattr(kind.driver, "kernels"):
@@ -258,14 +258,14 @@ def _compile_beside(kind: KernelKind, asked: StopRequest, announcer: _Announcer)
 
 def compile_all(driver: str, kind: KernelKind) -> None:
     """Compile all that runs of a kind call."""
-    _compile(dataclasses.replace(kind, driver=import_module(driver)), StopRequest())
+    _compile_kind(dataclasses.replace(kind, driver=import_module(driver)), StopRequest())
 
 
-def _compile(kind: KernelKind, asked: StopRequest) -> None:
+def _compile_kind(kind: KernelKind, asked: StopRequest) -> None:
     for share in (0.2, 0.9) if "sparse" in kind.storage else (1.0,):
         if asked.came:
             return
-        problem = tiny(kind, share)
+        problem = tiny_problem(kind, share)
         for block in (problem.data.block(), problem.data.block(np.arange(2))):
             equal_rows(block.values, problem.data.y)  # which runs with few samples leave out
         project(np.ones(problem.data.n_samples), problem.c_i, problem.data.y, problem.bias)  # and those in balance
@@ -294,7 +294,7 @@ def _try_out(kind: KernelKind, asked: StopRequest, problem: Problem) -> None:
             pass
 
 
-def tiny(kind: KernelKind, share: float) -> Problem:
+def tiny_problem(kind: KernelKind, share: float) -> Problem:
     """A small problem of the kind; `share` of the entries of its first columns is not zero."""
     rng = np.random.default_rng(0)
     n, p = (26, 24) if "sparse" in kind.storage else (16, 5)  # none of few features of many

@@ -8,7 +8,7 @@ import numpy as np
 
 from mipfs.errors import NumericalError
 from mipfs.plumbing.arrays import Mask
-from mipfs.plumbing.own_threads import apart
+from mipfs.plumbing.own_threads import in_own_thread
 from mipfs.selection.selection import Selection
 from mipfs.solvers import highs
 
@@ -16,7 +16,7 @@ MAX_ROUNDS = 300
 """Rounds of the search for a minimum set before an irreducible one is accepted."""
 
 
-@apart
+@in_own_thread
 def smallest_conflict(selection: Selection, must_stop: Callable[[], bool] = bool) -> tuple[str, ...]:
     """The smallest set of rows without a common selection.
 
@@ -36,39 +36,39 @@ def smallest_conflict(selection: Selection, must_stop: Callable[[], bool] = bool
     tuple of str
         Names of rows, ``cardinality``, ``forced_in[name]`` and ``forced_out[name]``; () when satisfiable.
     """
-    items = _items(selection)
+    items = _conflict_items(selection)
     everything = list(range(len(items)))
-    if _satisfiable(selection, items, everything)[0]:
+    if _find_satisfying(selection, items, everything)[0]:
         return ()
-    smallest = _irreducible(selection, items, everything, must_stop)
+    smallest = _drop_superfluous(selection, items, everything, must_stop)
     complements: list[list[int]] = []
     for _ in range(MAX_ROUNDS):
         hit = _hitting_set(complements, len(items), must_stop)
         if hit is None or len(hit) >= len(smallest) or must_stop():
             break
-        possible, sigma = _satisfiable(selection, items, hit)
+        possible, sigma = _find_satisfying(selection, items, hit)
         if not possible:
-            return _names(items, hit)
+            return _item_names(items, hit)
         grown = _find_met(selection, items, sigma) | set(hit)
         for i in everything:
             if i in grown or must_stop():
                 continue
-            possible, sigma = _satisfiable(selection, items, [*sorted(grown), i])
+            possible, sigma = _find_satisfying(selection, items, [*sorted(grown), i])
             if possible:
                 grown |= _find_met(selection, items, sigma) | {i}
         complements.append([i for i in everything if i not in grown])
-    return _names(items, smallest)
+    return _item_names(items, smallest)
 
 
 Item = tuple[str, int, str]
 
 
-def _names(items: Sequence[Item], chosen: Sequence[int]) -> tuple[str, ...]:
+def _item_names(items: Sequence[Item], chosen: Sequence[int]) -> tuple[str, ...]:
     """Each name once: the two sides of one row may be two items."""
     return tuple(dict.fromkeys(items[i][2] for i in chosen))
 
 
-def _items(selection: Selection) -> list[Item]:
+def _conflict_items(selection: Selection) -> list[Item]:
     names = selection.feature_names or tuple(f"x{j + 1}" for j in range(selection.n_features))
     return [
         *(("row", r, name) for r, name in enumerate(selection.rows.names)),
@@ -78,7 +78,7 @@ def _items(selection: Selection) -> list[Item]:
     ]
 
 
-def _satisfiable(selection: Selection, items: Sequence[Item], keep: Sequence[int]) -> tuple[bool, Mask | None]:
+def _find_satisfying(selection: Selection, items: Sequence[Item], keep: Sequence[int]) -> tuple[bool, Mask | None]:
     """Whether some selection meets these items, and one that does, if it was found."""
     chosen = [items[i] for i in keep]
     part = Selection(
@@ -123,12 +123,12 @@ def _hitting_set(sets: Sequence[Sequence[int]], size: int, must_stop: Callable[[
     program.set_costs(np.ones(size))
     program.make_whole(np.arange(size))
     for members in sets:
-        program.add_row(1.0, highs.infinity(), np.array(members), np.ones(len(members)))
+        program.add_row(1.0, highs.highs_infinity(), np.array(members), np.ones(len(members)))
     found = highs.solve(program, stop=must_stop)
     return None if found.status != "optimal" or found.values is None else np.flatnonzero(found.values > 0.5).tolist()
 
 
-def _irreducible(
+def _drop_superfluous(
     selection: Selection, items: Sequence[Item], candidates: Sequence[int], must_stop: Callable[[], bool]
 ) -> list[int]:
     """Drop every item whose absence leaves the rest conflicting, many at a time while that goes well."""
@@ -138,7 +138,7 @@ def _irreducible(
     while waiting and not must_stop():
         some = set(waiting[:size])
         rest = [k for k in kept if k not in some]
-        if not _satisfiable(selection, items, rest)[0]:
+        if not _find_satisfying(selection, items, rest)[0]:
             kept = rest
             waiting = waiting[size:]
             size = 2 * size

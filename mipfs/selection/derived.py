@@ -47,7 +47,7 @@ class ChvatalGomory:
     bounds: Mapping[int, Fraction] = field(default_factory=dict)
 
     @property
-    def _used(self) -> dict[int, Fraction]:
+    def _rows_in_use(self) -> dict[int, Fraction]:
         """The rows that count."""
         return {int(r): Fraction(value) for r, value in self.rows.items() if value}
 
@@ -61,7 +61,7 @@ class ChvatalGomory:
         a: dict[int, Fraction] = dict.fromkeys(range(p), Fraction(self.cardinality)) if self.cardinality else {}
         for j, value in self.bounds.items():
             a[j] = a.get(j, Fraction(0)) + value
-        for r, value in self._used.items():
+        for r, value in self._rows_in_use.items():
             limit = float(rows.high[r] if value > 0 else rows.low[r]) if 0 <= r < len(rows) else math.inf
             if not math.isfinite(limit):
                 raise UsageError(f"a derived row has a multiplier of row {r} at an end that it does not have")
@@ -83,7 +83,7 @@ class ChvatalGomory:
             "kind": "chvatal-gomory",
             "terms": {names[j]: value for j, value in found.items()},
             "ub": end,
-            "rows": [[r, str(value)] for r, value in self._used.items()],
+            "rows": [[r, str(value)] for r, value in self._rows_in_use.items()],
             "cardinality": str(Fraction(self.cardinality)),
             "bounds": {names[j]: str(Fraction(value)) for j, value in self.bounds.items()},
         }
@@ -93,7 +93,7 @@ def derived_bytes(derived: Sequence[ChvatalGomory]) -> npt.NDArray[np.uint8]:
     """Derivations as bytes, for the state of a run."""
     plain = [
         [
-            [[r, str(value)] for r, value in one._used.items()],
+            [[r, str(value)] for r, value in one._rows_in_use.items()],
             str(Fraction(one.cardinality)),
             [[int(j), str(Fraction(value))] for j, value in one.bounds.items()],
         ]

@@ -19,7 +19,7 @@ import numpy as np
 from mipfs.errors import RowError, UndecidedError
 from mipfs.kernels.bound import U
 from mipfs.plumbing.arrays import Array, Integers, Mask, mask_of, rounded_up, sum_exactly
-from mipfs.plumbing.own_threads import apart
+from mipfs.plumbing.own_threads import in_own_thread
 from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.solvers import highs
 
@@ -73,7 +73,7 @@ class ExtraCosts:
             if key not in self._known:
                 if len(self._known) >= MOST_KEPT:
                     self._known.clear()
-                self._known[key] = self._priced(np.asarray(sigma, dtype=bool).astype(float))
+                self._known[key] = self._cheapest_extras(np.asarray(sigma, dtype=bool).astype(float))
             return self._known[key]
 
     def of(self, chosen: Integers) -> float:
@@ -84,25 +84,25 @@ class ExtraCosts:
             return math.inf
         return math.inf if found is None else found.cost
 
-    @apart
-    def _priced(self, chosen: Array) -> CheapestExtras | None:
-        values = self._cheapest(chosen)
+    @in_own_thread
+    def _cheapest_extras(self, chosen: Array) -> CheapestExtras | None:
+        values = self._cheapest_by_milp(chosen)
         values = self._oracle.extra_values(chosen) if values is None else values
         return None if values is None else CheapestExtras(values, cost_above(self.selection.rows.extra.cost, values))
 
-    def _cheapest(self, chosen: Array) -> Array | None:
+    def _cheapest_by_milp(self, chosen: Array) -> Array | None:
         """The cheapest z by HiGHS's word, at which the rows hold exactly; None where it finds none."""
         extra, p = self.selection.rows.extra, chosen.size
         low, high = self._relaxed_ends
         if extra.integer.any():
-            self._whole.program.fix_columns(chosen, chosen)
-            found = self._whole.solve()
+            self._integer_model.program.fix_columns(chosen, chosen)
+            found = self._integer_model.solve()
             if found.values is None:
                 return None
-            whole = np.rint(found.values[p:]) / self._relaxed.columns
+            whole = np.rint(found.values[p:]) / self._relaxed_model.columns
             low, high = np.where(extra.integer, whole, low), np.where(extra.integer, whole, high)
-        self._relaxed.program.fix_columns(np.append(chosen, low), np.append(chosen, high))
-        found = self._relaxed.solve()
+        self._relaxed_model.program.fix_columns(np.append(chosen, low), np.append(chosen, high))
+        found = self._relaxed_model.solve()
         if found.values is None or found.status != "optimal":
             return None
         return self._oracle.fit_values(chosen, found.values[p:])
@@ -112,11 +112,11 @@ class ExtraCosts:
         return self.selection.scaled.low, self.selection.scaled.high
 
     @cached_property
-    def _relaxed(self) -> SelectionModel:
+    def _relaxed_model(self) -> SelectionModel:
         return _with_costs(self.selection, is_relaxed=True)
 
     @cached_property
-    def _whole(self) -> SelectionModel:
+    def _integer_model(self) -> SelectionModel:
         model = _with_costs(self.selection, is_relaxed=False)
         model.program.set_option("mip_max_nodes", self._oracle.settings.nodes)
         return model
@@ -140,7 +140,7 @@ def size_of(cost: Array, values: Array) -> float:
     return float(np.abs(cost) @ np.abs(values)) * (1.0 + 4.0 * (cost.size + 1) * U)
 
 
-@apart
+@in_own_thread
 def refuse_endless(selection: Selection) -> None:
     """Refuse costs by which the extra variables have no cheapest values: d'z falls along a ray of the rows.
 
@@ -159,8 +159,8 @@ def refuse_endless(selection: Selection) -> None:
     program.set_costs(cost)
     matrix = part.matrix[:, selection.n_features :].tocsr()
     program.add_rows(
-        np.where(np.isfinite(rows.lb), 0.0, -highs.infinity()),
-        np.where(np.isfinite(rows.ub), 0.0, highs.infinity()),
+        np.where(np.isfinite(rows.lb), 0.0, -highs.highs_infinity()),
+        np.where(np.isfinite(rows.ub), 0.0, highs.highs_infinity()),
         matrix,
     )
     found = highs.solve(program)

@@ -36,13 +36,13 @@ def heredity_rows(names: Sequence[str], parts: Sequence[Sequence[str]], heredity
         features = [feature for feature in dict.fromkeys(members) if feature in index]
         absent = len(set(members)) > len(features)
         if heredity == "weak":
-            rows.append(_row(f"{name} only with one of its features", name, features))
+            rows.append(_heredity_row(f"{name} only with one of its features", name, features))
         elif absent:
-            rows.append(_row(f"{name} only with its features", name, []))
+            rows.append(_heredity_row(f"{name} only with its features", name, []))
         else:
-            rows += [_row(f"{name} only with {feature}", name, [feature]) for feature in features]
+            rows += [_heredity_row(f"{name} only with {feature}", name, [feature]) for feature in features]
     return Rows.of(rows, index) if rows else Rows.empty(len(names))
 
 
-def _row(text: str, name: str, features: Sequence[str]) -> Row:
+def _heredity_row(text: str, name: str, features: Sequence[str]) -> Row:
     return Row(text, {name: 1.0, **dict.fromkeys(features, -1.0)}, -math.inf, 0.0, "heredity")

@@ -55,7 +55,7 @@ class _Row:
 
     def plus(self, other: _Row, times: Fraction) -> _Row:
         """This and `times` · the other one."""
-        return _Row(_sum(self.a, other.a, times), _sum(self.u, other.u, times))
+        return _Row(_add_multiple(self.a, other.a, times), _add_multiple(self.u, other.u, times))
 
 
 @dataclass
@@ -92,7 +92,7 @@ class _Points:
             rest = known[j] + sum((y[e] * self.H[e][j] for e in range(j + 1, len(self.H))), Fraction(0))
             y[j] = ((0 if is_zero else round(rest)) - rest) / self.H[j][j]
         for e, times in enumerate(y):
-            u = _sum(u, self.shown[e], times)
+            u = _add_multiple(u, self.shown[e], times)
         return u
 
     def meet(self, known: Sequence[Fraction], slopes: Sequence[Fraction], u: Multipliers, g: int, value: int) -> None:
@@ -104,7 +104,7 @@ class _Points:
                 if k != least:
                     times = left[k] // left[least]
                     left[k] -= times * left[least]
-                    self.free[k] = _plus(self.free[k], self.free[least], -times)
+                    self.free[k] = _add_integer_multiple(self.free[k], self.free[least], -times)
         only = there[0]
         step = self.free.pop(only)
         self.known.append(step if left[only] > 0 else {j: -v for j, v in step.items()})
@@ -119,7 +119,7 @@ class _Points:
         """The point at which the free τ are 0."""
         found = dict[int, int]()
         for step, value in zip(self.known, self.values, strict=True):
-            found = _plus(found, step, value)
+            found = _add_integer_multiple(found, step, value)
         return found
 
 
@@ -146,13 +146,13 @@ class WholeNumbers:
         return np.concatenate([np.ones(self.n_features, dtype=bool), self._rows.extra.integer])
 
     @cached_property
-    def _ends(self) -> dict[int, Ends]:
+    def _row_ends(self) -> dict[int, Ends]:
         """The ends of the rows that have two."""
         found = {r: (Fraction(float(self._rows.low[r])), Fraction(float(self._rows.high[r]))) for r in self._two}
         return found | {SELECTED: (Fraction(0), Fraction(self._most))}
 
     @cached_property
-    def _terms(self) -> dict[int, dict[int, Fraction]]:
+    def _row_terms(self) -> dict[int, dict[int, Fraction]]:
         """The terms of the rows that have two ends, by column."""
         found = {r: {j: Fraction(a) for j, a in terms_of(self._rows.matrix, r)} for r in self._two}
         return found | {SELECTED: dict.fromkeys(range(self.n_features), Fraction(1))}
@@ -162,7 +162,7 @@ class WholeNumbers:
         """Whether anything may follow: some row lies between ends nearer than a multiple of its coefficients."""
         if not 0 < self._count <= MOST_NUMBERS or self.n_features > MOST_NUMBERS:
             return False
-        return any(self._sizes(r) for r in self._two)
+        return any(self._coefficient_sizes(r) for r in self._two)
 
     @cached_property
     def is_likely_to(self) -> bool:
@@ -175,38 +175,38 @@ class WholeNumbers:
     def undecided(self, low: Array, high: Array) -> int:
         """An atom that is not fixed in a box (p + e,), in a row that may rule something out once it is; -1 without."""
         rows = (r for r in self._two if self.is_likely_to and self._is_uneven(r))
-        atoms = (j for r in rows for j in self._terms[r] if j < self.n_features)
+        atoms = (j for r in rows for j in self._row_terms[r] if j < self.n_features)
         return next((j for j in atoms if low[j] < high[j]), -1)
 
-    def _sizes(self, r: int) -> set[Fraction]:
+    def _coefficient_sizes(self, r: int) -> set[Fraction]:
         """The sizes of a row's coefficients of whole variables; none where its ends are far apart."""
-        sizes = {abs(a) for j, a in self._terms[r].items() if self.is_whole[j]}
-        low, high = self._ends[r]
+        sizes = {abs(a) for j, a in self._row_terms[r].items() if self.is_whole[j]}
+        low, high = self._row_ends[r]
         return sizes if sizes and high - low < max(sizes) else set()
 
     def _is_uneven(self, r: int) -> bool:
-        sizes = self._sizes(r)
-        low, high = self._ends[r]
+        sizes = self._coefficient_sizes(r)
+        low, high = self._row_ends[r]
         return len(sizes) > 1 or any(math.ceil(low / size) > math.floor(high / size) for size in sizes)
 
     def refutation(self, low: Array, high: Array) -> Multipliers | None:
         """Multipliers that show that a box (p + e,) holds nothing of S; None where none are found."""
         found = self._solve_one(low, high)
-        return found if isinstance(found, dict) and self.shows(found, low, high) else None
+        return found if isinstance(found, dict) and self.refutes_box(found, low, high) else None
 
     def points(self, low: Array, high: Array) -> _Points | None:
         """The whole points that meet the equations among the rows in a box (p + e,); None where there are none."""
         found = self._solve_one(low, high)
         return found if isinstance(found, _Points) and found.known else None
 
-    def shows(self, u: Multipliers, low: Array, high: Array) -> bool:
+    def refutes_box(self, u: Multipliers, low: Array, high: Array) -> bool:
         """Whether multipliers show that a box (p + e,) holds nothing of S, by what the certificate says of them."""
         if any(len(str(value)) > MOST_CHARACTERS for value in u.values()):
             return False
         a = dict[int, Fraction]()
         for r, value in u.items():
-            a = _sum(a, self._of(r), value)
-        least, most = self._between(u, low, high)
+            a = _add_multiple(a, self._terms_of_row(r), value)
+        least, most = self._ends_with_fixings(u, low, high)
         for j, value in a.items():
             if low[j] == high[j]:
                 least, most = least - value * Fraction(float(low[j])), most - value * Fraction(float(low[j]))
@@ -214,28 +214,30 @@ class WholeNumbers:
                 return False
         return math.ceil(least) > math.floor(most)
 
-    def _of(self, r: int) -> dict[int, Fraction]:
+    def _terms_of_row(self, r: int) -> dict[int, Fraction]:
         """The terms of a row."""
-        return self._terms[r] if r > FIRST_EXTRA else {self.n_features + FIRST_EXTRA - r: Fraction(1)}
+        return self._row_terms[r] if r > FIRST_EXTRA else {self.n_features + FIRST_EXTRA - r: Fraction(1)}
 
-    def _between(self, u: Multipliers, low: Array, high: Array) -> Ends:
+    def _ends_with_fixings(self, u: Multipliers, low: Array, high: Array) -> Ends:
         """The ends of a combination, with what is fixed."""
         least, most = Fraction(0), Fraction(0)
         for r, value in u.items():
-            ends = self._ends[r] if r > FIRST_EXTRA else _at(low, high, self.n_features + FIRST_EXTRA - r)
+            ends = self._row_ends[r] if r > FIRST_EXTRA else _ends_at(low, high, self.n_features + FIRST_EXTRA - r)
             least, most = least + value * ends[value < 0], most + value * ends[value > 0]
         return least, most
 
     def _solve_one(self, low: Array, high: Array) -> Multipliers | _Points | None:
-        """What `_points` says of a box; None too where no row rules anything out, or there is too much to look at."""
+        """What `_integer_points` says of a box; None too where no row rules anything out, or there is too much to look
+        at.
+        """
         if not self.may_rule_out:
             return None
         try:
-            return self._points(low, high)
+            return self._integer_points(low, high)
         except _TooLarge:
             return None
 
-    def _points(self, low: Array, high: Array) -> Multipliers | _Points | None:
+    def _integer_points(self, low: Array, high: Array) -> Multipliers | _Points | None:
         """Multipliers that rule the box out, or what is left of it; None where rounding leaves it in doubt."""
         fixed = {j: Fraction(float(low[j])) for j in np.flatnonzero(low == high).tolist()}
         rows = self._whole_rows(low, high, fixed)
@@ -243,7 +245,7 @@ class WholeNumbers:
         parts = {r: self._fixed_part(r, fixed) for r in {r for row in rows for r in row.u}}
 
         def ends_of(u: Multipliers) -> Ends:
-            least, most = self._between(u, low, high)
+            least, most = self._ends_with_fixings(u, low, high)
             part = sum((value * parts[r] for r, value in u.items()), Fraction(0))
             return least - part, most - part
 
@@ -254,7 +256,7 @@ class WholeNumbers:
             is_new, before, waiting = False, waiting, []
             for row in before:
                 known, slopes = points.over(row.a)
-                g = int(_divisor(slopes))
+                g = int(_greatest_common_divisor(slopes))
                 u = {r: value / max(g, 1) for r, value in row.u.items()}
                 shown = points.complete_multipliers(u, [one / max(g, 1) for one in known], is_zero=not g)
                 least, most = ends_of(shown)
@@ -278,13 +280,16 @@ class WholeNumbers:
 
     def _fixed_part(self, r: int, fixed: Mapping[int, Fraction]) -> Fraction:
         """What a row is on the variables that are fixed."""
-        a = self._of(r)
+        a = self._terms_of_row(r)
         few, many = (a, fixed) if len(a) < len(fixed) else (fixed, a)
         return sum((a[j] * fixed[j] for j in few if j in many), Fraction(0))
 
     def _whole_rows(self, low: Array, high: Array, fixed: Mapping[int, Fraction]) -> list[_Row]:
         """Integer rows without a common divisor over what is not fixed, real variables eliminated."""
-        free = [_Row({j: a for j, a in self._terms[r].items() if j not in fixed}, {r: Fraction(1)}) for r in self._ends]
+        free = [
+            _Row({j: a for j, a in self._row_terms[r].items() if j not in fixed}, {r: Fraction(1)})
+            for r in self._row_ends
+        ]
         used = {j for row in free if SELECTED not in row.u for j in row.a}
         free = [row for row in free if row.a and (SELECTED not in row.u or used >= row.a.keys())]
         # the bounds of extra variables are rows, too: last, so that as few of them as it takes are used
@@ -297,24 +302,24 @@ class WholeNumbers:
             if real >= 0:
                 pivots[real] = row
             elif row.a:
-                g = _divisor(row.a.values())
+                g = _greatest_common_divisor(row.a.values())
                 row = _Row({j: a / g for j, a in row.a.items()}, {r: value / g for r, value in row.u.items()})
                 found.append(row)
         return found
 
 
-def _at(low: Array, high: Array, j: int) -> Ends:
+def _ends_at(low: Array, high: Array, j: int) -> Ends:
     return Fraction(float(low[j])), Fraction(float(high[j]))
 
 
-def _divisor(values: Iterable[Fraction]) -> Fraction:
+def _greatest_common_divisor(values: Iterable[Fraction]) -> Fraction:
     """The greatest common divisor of rational numbers; 0 where all are 0."""
     held = list(values)
     denominator = math.lcm(*(value.denominator for value in held))
     return Fraction(math.gcd(*(int(value * denominator) for value in held)), denominator)
 
 
-def _sum(one: Mapping[int, Fraction], other: Mapping[int, Fraction], times: Fraction) -> dict[int, Fraction]:
+def _add_multiple(one: Mapping[int, Fraction], other: Mapping[int, Fraction], times: Fraction) -> dict[int, Fraction]:
     """one + times · other, without its zeros."""
     found = dict(one)
     for j, value in other.items():
@@ -328,6 +333,6 @@ def _sum(one: Mapping[int, Fraction], other: Mapping[int, Fraction], times: Frac
     return found
 
 
-def _plus(one: dict[int, int], other: dict[int, int], times: int) -> dict[int, int]:
+def _add_integer_multiple(one: dict[int, int], other: dict[int, int], times: int) -> dict[int, int]:
     """one + times · other, without its zeros."""
     return {j: v for j in {*one, *other} if (v := one.get(j, 0) + times * other.get(j, 0))}

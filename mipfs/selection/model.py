@@ -68,7 +68,7 @@ def selection_model(selection: Selection, *, relaxed: bool = False, presolve: bo
     if not relaxed:
         program.make_whole(np.flatnonzero(np.concatenate([np.ones(p, bool), selection.rows.extra.integer])))
     if selection.M is not None:
-        program.add_row(-highs.infinity(), float(selection.M), np.arange(p), np.ones(p), "the cardinality row")
+        program.add_row(-highs.highs_infinity(), float(selection.M), np.arange(p), np.ones(p), "the cardinality row")
     for r, name in enumerate(names):
         program.add_row(float(rows.lb[r]), float(rows.ub[r]), *row_of(rows.matrix, r), f"the row {name!r}")
     units = rows.units if selection.M is None else np.append(1.0, rows.units)

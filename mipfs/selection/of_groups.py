@@ -40,7 +40,7 @@ def compile_rows(rows: Sequence[Row], index: Mapping[str, int], groups: Mapping[
         if not written:
             counted |= dict.fromkeys(name for name in row.terms if name in known)
         found += written or [row]
-    tied = [one for name in counted for one in _ties(name, known[name])]
+    tied = [one for name in counted for one in _group_link_rows(name, known[name])]
     count = len(counted)
     extra = Extras(tuple(counted), np.zeros(count), np.ones(count), np.ones(count, bool))
     return Rows.of([*found, *tied], index, extra)
@@ -78,7 +78,7 @@ def _write_sides(row: Row, sign: float, each: Sequence[str], groups: Mapping[str
         yield Row(f"{row.name} ({', '.join(chosen)})" if chosen else row.name, terms, lb, ub, row.origin)
 
 
-def _ties(name: str, members: Sequence[str]) -> list[Row]:
+def _group_link_rows(name: str, members: Sequence[str]) -> list[Row]:
     """σ_j ≤ z ≤ Σ_j σ_j."""
     each = [Row(f"{name} has {one}", {one: 1.0, name: -1.0}, -math.inf, 0.0) for one in members]
     return [*each, Row(f"{name} is one of its own", {name: 1.0} | dict.fromkeys(members, -1.0), -math.inf, 0.0)]

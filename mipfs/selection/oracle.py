@@ -20,7 +20,7 @@ import numpy.typing as npt
 from mipfs.errors import NumericalError, StoppedError, UndecidedError
 from mipfs.kernels.bound import add_down, trade_gains
 from mipfs.plumbing.arrays import Array, Mask, replace_at, row_of, sum_exactly
-from mipfs.plumbing.own_threads import apart
+from mipfs.plumbing.own_threads import in_own_thread
 from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.selection import Selection, lagrangian_bound
 from mipfs.selection.whole_points import whole_points
@@ -88,37 +88,39 @@ class SelectionOracle:
         StoppedError
             It must stop, and has found nothing yet.
         """
-        lb, ub = self._fixed(fixed_in, fixed_out)
+        lb, ub = self._fixed_box(fixed_in, fixed_out)
         if self.selection.is_plain:
             return self._minimise_plain(cost, lb, ub)
-        late = self._clock()
+        late = self._make_clock()
         if self.selection.whole_numbers.refutation(*self.selection.box(lb, ub)) is not None:
             return None, np.inf
-        return self._prove(np.asarray(cost, dtype=float), lb, ub, self._cheapest(cost, lb, ub, late), late)
+        return self._branch_and_bound(
+            np.asarray(cost, dtype=float), lb, ub, self._cheapest_by_milp(cost, lb, ub, late), late
+        )
 
-    def rest(self) -> None:
+    def drop_solvers(self) -> None:
         """Let go of the solvers: what they say next does not depend on what they were asked before."""
         for name in ("_whole", "_relaxed"):
             vars(self).pop(name, None)
         self._last_cost = None
 
-    def _clock(self) -> Callable[[], bool]:
+    def _make_clock(self) -> Callable[[], bool]:
         """Whether a call that begins now must stop."""
         begin = time.monotonic()
         return lambda: time.monotonic() > begin + self.settings.grace and self.must_stop()
 
-    def _fixed(self, inside: Sequence[int], outside: Sequence[int]) -> tuple[Array, Array]:
+    def _fixed_box(self, inside: Sequence[int], outside: Sequence[int]) -> tuple[Array, Array]:
         lb, ub = self.selection.sigma_bounds()
         lb[list(inside)] = 1.0
         ub[list(outside)] = 0.0
         return lb, ub
 
-    @apart
-    def _cheapest(self, cost: Array, lb: Array, ub: Array, late: Callable[[], bool]) -> Mask | None:
+    @in_own_thread
+    def _cheapest_by_milp(self, cost: Array, lb: Array, ub: Array, late: Callable[[], bool]) -> Mask | None:
         """The cheapest selection in a box (p,) by HiGHS's word, but certainly one of S; None when it finds none."""
         if np.any(lb > ub) or self.selection.refuted_by(lb, ub) >= 0:
             return None
-        model = self._whole
+        model = self._integer_model
         model.program.fix_columns(lb, ub)
         model.program.set_costs(cost / (float(np.abs(cost).max(initial=0.0)) or 1.0))
         for _ in range(self.settings.cuts):
@@ -166,11 +168,11 @@ class SelectionOracle:
             return None, np.inf
         box = selection.box(lb, ub)
         solution = self._solve_relaxed(*box, cost / scale)
-        if solution.status == "infeasible" and self._refuted(*box):
+        if solution.status == "infeasible" and self._is_refuted_by_ray(*box):
             return None, np.inf
         if solution.values is None or solution.status != "optimal":
             raise NumericalError("the solver fails on the relaxed rows")
-        return np.clip(solution.values[: selection.n_features], 0.0, 1.0), self._lagrangian(cost, box, scale)[0]
+        return np.clip(solution.values[: selection.n_features], 0.0, 1.0), self._lagrangian_bound(cost, box, scale)[0]
 
     def nearby(self, sigma: Array, room: float) -> tuple[Array, Array] | None:
         """A point of the rows with 0 <= sigma <= 1, at most `room` away: sigma (p,), and the extra variables (e,).
@@ -239,12 +241,12 @@ class SelectionOracle:
         if self.selection.is_plain:
             return self._minimise_plain(cost, lb, ub)[0]
         try:
-            return self._cheapest(cost, lb, ub, self._clock())
+            return self._cheapest_by_milp(cost, lb, ub, self._make_clock())
         except NumericalError:  # a heuristic's failure decides nothing
             return None
 
     @cached_property
-    def _whole(self) -> SelectionModel:
+    def _integer_model(self) -> SelectionModel:
         """S with whole sigma, and the cuts that exclude what the rows forbid exactly."""
         model, extra = selection_model(self.selection), self.selection.rows.extra
         is_open = bool(np.isinf(np.concatenate([extra.lb, extra.ub])[np.tile(extra.integer, 2)]).any())
@@ -252,7 +254,7 @@ class SelectionOracle:
         return model
 
     @cached_property
-    def _relaxed(self) -> SelectionModel:
+    def _relaxed_model(self) -> SelectionModel:
         """S with 0 <= sigma <= 1; without presolve, so that it shows a ray where it is infeasible."""
         return selection_model(self.selection, relaxed=True, presolve=False)
 
@@ -260,7 +262,7 @@ class SelectionOracle:
         self, low: Array, high: Array, cost: Array | float = 0.0, stop: Callable[[], bool] | None = None
     ) -> highs.MilpSolution:
         """The cheapest point of the relaxed S in a box (p + e,), or any."""
-        model = self._relaxed
+        model = self._relaxed_model
         units = np.concatenate([np.ones(self.selection.n_features), model.columns])
         if cost is not self._last_cost:
             model.program.set_costs(np.broadcast_to(cost, (self.selection.n_features,)))
@@ -268,16 +270,16 @@ class SelectionOracle:
         model.program.fix_columns(low / units, high / units)
         return model.solve(stop)
 
-    def _refuted(self, low: Array, high: Array) -> bool:
+    def _is_refuted_by_ray(self, low: Array, high: Array) -> bool:
         """Whether the ray of the relaxed model shows that a box (p + e,) holds nothing."""
-        ray = self._relaxed.ray()
+        ray = self._relaxed_model.ray()
         if ray is None:
             return False
-        y = np.where(np.abs(ray) > RAY_DUST, ray, 0.0) * self._relaxed.units
+        y = np.where(np.abs(ray) > RAY_DUST, ray, 0.0) * self._relaxed_model.units
         return lagrangian_bound(np.zeros(low.size), self.selection.all_rows, low, high, y)[0] > 0.0
 
-    @apart
-    def _prove(
+    @in_own_thread
+    def _branch_and_bound(
         self, cost: Array, lb: Array, ub: Array, sigma: Mask | None, late: Callable[[], bool]
     ) -> tuple[Mask | None, float]:
         """Branch-and-bound over LPs in a box (p,): the cheapest selection, at first `sigma`, and an earned bound.
@@ -301,12 +303,12 @@ class SelectionOracle:
             if solution.status == "stopped":
                 heapq.heappush(heap, (bound, -next(order), lb, ub))
                 break
-            if solution.status == "infeasible" and self._refuted(*box):
+            if solution.status == "infeasible" and self._is_refuted_by_ray(*box):
                 continue
             point = 0.5 * (lb + ub)
             if solution.values is not None and solution.status == "optimal":
                 point = np.clip(solution.values[: lb.size], lb, ub)
-                earned, reduced = self._lagrangian(cost, box, scale)
+                earned, reduced = self._lagrangian_bound(cost, box, scale)
                 bound = max(bound, earned)
                 # the other value is no better than `sigma`
                 fix = (lb < ub) & (trade_gains(earned, np.abs(reduced), 0.0) >= closed)
@@ -318,7 +320,7 @@ class SelectionOracle:
             j = int(np.argmax(undecided))
             if undecided[j] <= WHOLE_DISTANCE and (undecided[j] < 0.0 or bound < closed):
                 found = point > 0.5
-                is_allowed = self._allows(found)
+                is_allowed = self._is_allowed(found)
                 if is_allowed and float(cost[found].sum()) < value:
                     sigma, value = found, float(cost[found].sum())
                 if undecided[j] < 0.0:  # one selection, whose value is known
@@ -339,10 +341,10 @@ class SelectionOracle:
             raise StoppedError("no selection was found before the limit") if late() else UndecidedError(remains)
         return sigma, min(floor, np.inf if sigma is None else add_down(cost[sigma]))
 
-    def _lagrangian(self, cost: Array, box: tuple[Array, Array], scale: float) -> tuple[float, Array]:
+    def _lagrangian_bound(self, cost: Array, box: tuple[Array, Array], scale: float) -> tuple[float, Array]:
         """The bound of the relaxed model's multipliers on the cost (p,), in a box (p + e,); reduced costs (p,)."""
         whole = np.concatenate([cost, np.zeros(len(self.selection.rows.extra))])
-        y = scale * self._relaxed.multipliers()
+        y = scale * self._relaxed_model.multipliers()
         bound, reduced = lagrangian_bound(whole, self.selection.all_rows, *box, y)
         return bound, reduced[: cost.size]
 
@@ -353,7 +355,7 @@ class SelectionOracle:
             return True
         return selection.whole_numbers.is_likely_to and selection.whole_numbers.refutation(low, high) is not None
 
-    def _allows(self, sigma: Mask) -> bool | None:
+    def _is_allowed(self, sigma: Mask) -> bool | None:
         """Whether a selection is allowed; None where that remains open."""
         try:
             return self.contains(sigma)
@@ -366,10 +368,10 @@ class SelectionOracle:
         if r < 0:  # only some rows together forbid it
             columns, signs, most = np.arange(sigma.size), np.where(sigma, 1.0, -1.0), float(sigma.sum()) - 1.0
         else:
-            columns, signs, most = self._cover(r, sigma)
-        self._whole.program.add_row(-highs.infinity(), most, columns, signs, "a cut")
+            columns, signs, most = self._violated_cover(r, sigma)
+        self._integer_model.program.add_row(-highs.highs_infinity(), most, columns, signs, "a cut")
 
-    def _cover(self, r: int, sigma: Mask) -> tuple[npt.NDArray[np.int64], Array, float]:
+    def _violated_cover(self, r: int, sigma: Mask) -> tuple[npt.NDArray[np.int64], Array, float]:
         """The extended cover inequality of a row that holds for no extra variables at sigma, exactly.
 
         With z_j = σ_j or 1 − σ_j the row says Σ |a_j| z_j ≤ capacity; the heaviest z_j = 1 of sigma that exceed it, k
@@ -399,7 +401,7 @@ class SelectionOracle:
         signs = np.where(a[cover] > 0, 1.0, -1.0)
         return columns[cover], signs, float(k - 1 - np.count_nonzero(signs < 0))
 
-    @apart
+    @in_own_thread
     def extra_values(self, chosen: Array) -> Array | None:
         """Values (e,) of the extra variables that fit a selection (p,), by branching on the integer ones."""
         selection, p = self.selection, self.selection.n_features
@@ -414,7 +416,7 @@ class SelectionOracle:
                 continue
             solution = self._solve_relaxed(*box)
             if solution.values is None:
-                shown = solution.status == "infeasible" and self._refuted(*box)
+                shown = solution.status == "infeasible" and self._is_refuted_by_ray(*box)
                 if not shown and selection.whole_numbers.refutation(*box) is None:
                     unclear.append((low, high))
                 continue
@@ -427,7 +429,7 @@ class SelectionOracle:
             if selection.whole_numbers.refutation(*box) is not None:
                 continue
             if low is first[0] and high is first[1]:
-                for near in whole_points(selection, *box, values, self.settings.extra_nodes, self._clock()):
+                for near in whole_points(selection, *box, values, self.settings.extra_nodes, self._make_clock()):
                     fitted = self.fit_values(chosen, near)
                     if fitted is not None:
                         return fitted
@@ -436,7 +438,7 @@ class SelectionOracle:
                 unclear.append((low, high))
                 continue
             below = min(np.floor(values[k]), high[k] - 1.0)
-            stack += [(low, _with(high, k, below)), (_with(low, k, below + 1.0), high)]
+            stack += [(low, _with_bound(high, k, below)), (_with_bound(low, k, below + 1.0), high)]
         if stack or unclear:  # a solver's word that nothing fits is no proof
             raise UndecidedError("whether extra variables can satisfy the rows beside a selection remains open")
         return None
@@ -472,5 +474,5 @@ class SelectionOracle:
         return None
 
 
-def _with(end: Array, k: int, value: float) -> Array:
+def _with_bound(end: Array, k: int, value: float) -> Array:
     return replace_at(end, k, value)

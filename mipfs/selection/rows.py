@@ -186,14 +186,14 @@ class Rows:
         for row in rows:
             for name, value in row.terms.items():
                 if name not in place:
-                    raise RowError(f"row {row.name!r}{_at(row.origin)}: no feature is called {name!r}")
+                    raise RowError(f"row {row.name!r}{_origin_in_words(row.origin)}: no feature is called {name!r}")
                 columns.append(place[name])
-                data.append(_number(value, row))
+                data.append(_checked_number(value, row))
             pointer.append(len(columns))
         return cls(
             sparse.csr_array((np.array(data, float), columns, pointer), shape=(len(rows), len(place))),
-            np.array([_number(row.lb, row) for row in rows], float),
-            np.array([_number(row.ub, row) for row in rows], float),
+            np.array([_checked_number(row.lb, row) for row in rows], float),
+            np.array([_checked_number(row.ub, row) for row in rows], float),
             tuple(row.name for row in rows),
             tuple(row.origin for row in rows),
             extra,
@@ -222,7 +222,7 @@ class Rows:
             self.names + other.names,
             self.origins + other.origins,
             extra,
-            np.concatenate([self._largest, other._largest]),
+            np.concatenate([self._largest_coefficients, other._largest_coefficients]),
         )
 
     def take(self, keep: Sequence[int]) -> Rows:
@@ -235,7 +235,7 @@ class Rows:
             tuple(self.names[i] for i in ids),
             tuple(self.origins[i] for i in ids),
             self.extra,
-            self._largest[ids],
+            self._largest_coefficients[ids],
         )
 
     def of_features(self, ids: npt.NDArray[np.int64]) -> Rows:
@@ -245,7 +245,7 @@ class Rows:
         if not len(self) and not e:  # SciPy would make a place for every feature
             return Rows.empty(ids.size)
         kept = self.matrix[:, np.concatenate([ids, p + np.arange(e)])]
-        return Rows(kept, self.lb, self.ub, self.names, self.origins, self.extra, self._largest)
+        return Rows(kept, self.lb, self.ub, self.names, self.origins, self.extra, self._largest_coefficients)
 
     @cached_property
     def sizes(self) -> Any:
@@ -255,12 +255,12 @@ class Rows:
     @cached_property
     def low(self) -> Array:
         """Least activity (r,) at which a row holds: `lb` less its allowance."""
-        return np.nextafter(self.lb - self._room(self.lb), -np.inf)
+        return np.nextafter(self.lb - self._allowances(self.lb), -np.inf)
 
     @cached_property
     def high(self) -> Array:
         """Largest activity (r,) at which a row holds: `ub` with its allowance."""
-        return np.nextafter(self.ub + self._room(self.ub), np.inf)
+        return np.nextafter(self.ub + self._allowances(self.ub), np.inf)
 
     def hold(self, x: Array) -> bool:
         """Whether all rows hold at x (p + e,), in exact arithmetic."""
@@ -293,13 +293,13 @@ class Rows:
 
     def activities(self, low: Array, high: Array) -> tuple[Array, Array]:
         """Least and largest activity (r,) over the box [low, high] (p + e,), rounded outwards."""
-        up, down = self._signed
+        up, down = self._positive_and_negative_part
         far = np.maximum(*(np.where(np.isfinite(end), np.abs(end), 0.0) for end in (low, high)))
         error = (np.diff(self.matrix.indptr) + 4) * U * 1.01 * (self.sizes @ far)
         return up @ low + down @ high - error, up @ high + down @ low + error
 
     @cached_property
-    def _signed(self) -> tuple[Any, Any]:
+    def _positive_and_negative_part(self) -> tuple[Any, Any]:
         """The positive and the negative entries, without zeros: an infinite bound must meet none."""
         parts = self.matrix.copy(), self.matrix.copy()
         for part, side in zip(parts, (np.maximum, np.minimum), strict=True):
@@ -308,7 +308,7 @@ class Rows:
         return parts
 
     @cached_property
-    def _largest(self) -> Array:
+    def _largest_coefficients(self) -> Array:
         """max |a_j| of every row over the features and the whole variables, shape (r,)."""
         if self.largest is not None or not len(self):
             return np.empty(0) if self.largest is None else self.largest
@@ -318,8 +318,8 @@ class Rows:
             found = np.maximum(found, _largest_of(self.sizes[:, p + np.flatnonzero(self.extra.integer)]))
         return found
 
-    def _room(self, bound: Array) -> Array:
-        return ALLOWANCE * (self._largest + np.where(np.isfinite(bound), np.abs(bound), 0.0))
+    def _allowances(self, bound: Array) -> Array:
+        return ALLOWANCE * (self._largest_coefficients + np.where(np.isfinite(bound), np.abs(bound), 0.0))
 
     def _check_range(self) -> None:
         """Refuse by name what cannot be computed with."""
@@ -350,10 +350,10 @@ class Rows:
         RowError
             Always, with the name and the origin of the row.
         """
-        raise RowError(f"row {self.names[r]!r}{_at(self.origins[r])}: {what}; write it in other units")
+        raise RowError(f"row {self.names[r]!r}{_origin_in_words(self.origins[r])}: {what}; write it in other units")
 
 
-def _number(value: Any, row: Row) -> float:
+def _checked_number(value: Any, row: Row) -> float:
     """A coefficient or a bound; one that is NaN or out of range is refused by the rows that are made of it."""
     number = value if isinstance(value, float) else check_value(f"a number of row {row.name!r}", value, float)
     return float(number)
@@ -363,5 +363,5 @@ def _largest_of(sizes: Any) -> Array:
     return np.asarray(sizes.max(axis=1).toarray(), dtype=float).reshape(-1)
 
 
-def _at(origin: str) -> str:
+def _origin_in_words(origin: str) -> str:
     return f" ({origin})" if origin else ""

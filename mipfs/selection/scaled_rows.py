@@ -67,7 +67,7 @@ def scale_rows(rows: Rows, n_features: int) -> ScaledRows:
     low, high = np.concatenate([np.zeros(p), extra.box[0]]), np.concatenate([np.ones(p), extra.box[1]])
     lb, ub = _within_reach(rows, low, high)
     row, column = np.repeat(np.arange(len(rows)), np.diff(matrix.indptr)), matrix.indices
-    exponents = _exponents(np.log2(np.abs(matrix.data)), row, column, matrix.shape, extra.integer)
+    exponents = _scaling_exponents(np.log2(np.abs(matrix.data)), row, column, matrix.shape, extra.integer)
     reach = np.maximum(*(np.where(np.isfinite(end), np.abs(end), 0.0) for end in (low, high)))
     terms = np.abs(matrix.data) * np.maximum(np.ldexp(1.0, exponents[1]), reach)[column]
     largest = np.zeros(len(rows))
@@ -83,7 +83,7 @@ def scale_rows(rows: Rows, n_features: int) -> ScaledRows:
     row = row[~light]
     column = column[~light]
     data = matrix.data[~light]
-    units, columns = _exponents(np.log2(np.abs(data)), row, column, matrix.shape, extra.integer)
+    units, columns = _scaling_exponents(np.log2(np.abs(data)), row, column, matrix.shape, extra.integer)
     data = np.ldexp(data, units[row] + columns[column])
     for i in np.flatnonzero((np.abs(data) < LEAST_COEFFICIENT) | (np.abs(data) > MOST_COEFFICIENT))[:1]:
         rows.refuse(int(row[i]), "its coefficients are too far from each other and from those of other rows")
@@ -113,7 +113,7 @@ def _within_reach(rows: Rows, low: Array, high: Array) -> tuple[Array, Array]:
     return lb, ub
 
 
-def _exponents(
+def _scaling_exponents(
     sizes: Array, row: Integers, column: Integers, shape: tuple[int, int], integer: npt.NDArray[np.bool_]
 ) -> tuple[Integers, Integers]:
     """Exponents of rows (r,) and columns (p + e,) that bring the sizes (log2 of the entries) around 1.
@@ -124,14 +124,14 @@ def _exponents(
     free = np.zeros(shape[1], dtype=bool)
     free[shape[1] - integer.size :] = ~integer
     for sweep in range(SCALING_ROUNDS):
-        rows = -_middle(sizes + columns[column], row, shape[0])
+        rows = -_midrange_sizes(sizes + columns[column], row, shape[0])
         if not free.any() or sweep == SCALING_ROUNDS - 1:
             break
-        columns = np.where(free, -_middle(sizes + rows[row], column, shape[1]), 0.0)
+        columns = np.where(free, -_midrange_sizes(sizes + rows[row], column, shape[1]), 0.0)
     return np.rint(rows).astype(np.int64), np.rint(columns).astype(np.int64)
 
 
-def _middle(sizes: Array, place: Integers, count: int) -> Array:
+def _midrange_sizes(sizes: Array, place: Integers, count: int) -> Array:
     """Halfway between the least and the largest size of every place, 0 where there is none."""
     ends = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(ends[0], place, sizes)

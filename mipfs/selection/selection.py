@@ -68,7 +68,7 @@ class System:
         """max |a_j| of every row, (r,)."""
         return np.asarray(abs(self.matrix).max(axis=1).toarray(), dtype=float).reshape(-1)
 
-    def held(self, cost: Array, y: Array) -> Array:
+    def usable_multipliers(self, cost: Array, y: Array) -> Array:
         """The multipliers (r,) that a bound on min cost'x rests on: 0 for those at absent ends, and for round-off."""
         is_there = np.isfinite(np.where(y > 0, self.low, self.high))
         dust = np.abs(y) * self.largest <= DUST * float(np.abs(cost).max(initial=0.0))
@@ -79,8 +79,8 @@ def lagrangian_bound(cost: Array, system: System, low: Array, high: Array, y: Ar
     """A lower bound on min cost'x over rows and box, for any multipliers of the rows; and the reduced costs.
 
     y'(row bounds) + Σ_j min over [low_j, high_j] of (cost − A'y)_j x_j, less its rounding error (Neumaier and
-    Shcherbina 2004), with the multipliers of `System.held`. A reduced cost that is round-off on an unbounded variable
-    counts as zero. Half of what is taken off for the reduced costs covers their rounding: the
+    Shcherbina 2004), with the multipliers of `System.usable_multipliers`. A reduced cost that is round-off on an
+    unbounded variable counts as zero. Half of what is taken off for the reduced costs covers their rounding: the
     other half is room for one of them at the other end of its box, where it fixes a variable.
 
     Parameters
@@ -90,7 +90,7 @@ def lagrangian_bound(cost: Array, system: System, low: Array, high: Array, y: Ar
     low, high : (m,) bounds of x
     y : (r,) multipliers
     """
-    y = system.held(cost, y)
+    y = system.usable_multipliers(cost, y)
     limit = np.where(y > 0, system.low, system.high)
     parts = y * np.where(np.isfinite(limit), limit, 0.0)
     reduced = cost - system.transposed @ y

@@ -44,7 +44,7 @@ def whole_points(
         return
     p = selection.n_features
     steps = _reduce_basis([step for step in found.free if step])
-    first = _nearest(found.first, steps, {p + k: Fraction(float(v)) for k, v in enumerate(near)})
+    first = _nearest_plane_point(found.first, steps, {p + k: Fraction(float(v)) for k, v in enumerate(near)})
     yield from _with_values(near, first, p)
     yield from _by_milp(selection, low, high, first, steps, nodes, must_stop)
 
@@ -72,7 +72,7 @@ def _by_milp(
     held = sorted({*first, *(j for step in steps for j in step)})
     others = [j for j in range(p, p + len(rows.extra)) if j not in held]
     place = {j: len(steps) + k for k, j in enumerate(others)}
-    far = np.full(len(steps), highs.infinity())
+    far = np.full(len(steps), highs.highs_infinity())
     model = highs.HighsModel()
     try:
         model.add_columns(np.concatenate([-far, low[others]]), np.concatenate([far, high[others]]))
@@ -109,10 +109,10 @@ def _by_milp(
     yield from _with_values(values, point, p)
 
 
-def _nearest(first: Point, steps: Sequence[Point], near: dict[int, Fraction]) -> Point:
+def _nearest_plane_point(first: Point, steps: Sequence[Point], near: dict[int, Fraction]) -> Point:
     """The point first + Σ t_k step_k that is near others, by nearest planes."""
     columns = sorted({*first, *(j for step in steps for j in step)})
-    point, (orthogonal, _) = dict(first), _orthogonal(steps, columns)
+    point, (orthogonal, _) = dict(first), _gram_schmidt(steps, columns)
     for step, direction in zip(reversed(steps), reversed(orthogonal), strict=True):
         square = sum((v * v for v in direction), Fraction(0))
         off = sum(((near[j] - point.get(j, 0)) * v for j, v in zip(columns, direction, strict=True)), Fraction(0))
@@ -121,7 +121,7 @@ def _nearest(first: Point, steps: Sequence[Point], near: dict[int, Fraction]) ->
     return point
 
 
-def _orthogonal(steps: Sequence[Point], columns: Sequence[int]) -> tuple[list[list[Fraction]], list[list[Fraction]]]:
+def _gram_schmidt(steps: Sequence[Point], columns: Sequence[int]) -> tuple[list[list[Fraction]], list[list[Fraction]]]:
     """Gram and Schmidt's directions of the steps, and the coefficients of the steps on them."""
     directions: list[list[Fraction]] = []
     shares: list[list[Fraction]] = []
@@ -129,7 +129,7 @@ def _orthogonal(steps: Sequence[Point], columns: Sequence[int]) -> tuple[list[li
         row = [Fraction(step.get(j, 0)) for j in columns]
         left, mu = list(row), list[Fraction]()
         for one in directions:
-            share = _dot(row, one) / _dot(one, one)
+            share = _exact_dot(row, one) / _exact_dot(one, one)
             mu.append(share)
             left = [a - share * b for a, b in zip(left, one, strict=True)]
         directions.append(left)
@@ -137,14 +137,14 @@ def _orthogonal(steps: Sequence[Point], columns: Sequence[int]) -> tuple[list[li
     return directions, shares
 
 
-def _dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
+def _exact_dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
     return sum((x * y for x, y in zip(a, b, strict=True)), Fraction(0))
 
 
 def _reduce_basis(steps: Sequence[Point]) -> list[Point]:
     """A reduced basis of the lattice that the steps, which are independent, span."""
     basis, columns, k = [dict(step) for step in steps], sorted({j for step in steps for j in step}), 1
-    directions, shares = _orthogonal(basis, columns)
+    directions, shares = _gram_schmidt(basis, columns)
     while k < len(basis):
         for i in reversed(range(k)):
             times = round(shares[k][i])
@@ -153,11 +153,11 @@ def _reduce_basis(steps: Sequence[Point]) -> list[Point]:
                 for one in range(i):
                     shares[k][one] -= times * shares[i][one]
                 shares[k][i] -= times
-        before = _dot(directions[k - 1], directions[k - 1])
-        if _dot(directions[k], directions[k]) >= (LOVASZ - shares[k][k - 1] ** 2) * before:
+        before = _exact_dot(directions[k - 1], directions[k - 1])
+        if _exact_dot(directions[k], directions[k]) >= (LOVASZ - shares[k][k - 1] ** 2) * before:
             k += 1
         else:
             basis[k - 1], basis[k] = basis[k], basis[k - 1]
-            directions, shares = _orthogonal(basis, columns)
+            directions, shares = _gram_schmidt(basis, columns)
             k = max(k - 1, 1)
     return basis

@@ -34,12 +34,12 @@ def separate(selection: Selection, sigma: npt.NDArray[np.float64]) -> Iterator[C
         for sign, end in ((1, float(rows.high[r])), (-1, -float(rows.low[r]))):
             a = {j: sign * value for j, value in entries.items()}
             if math.isfinite(end) and min(a.values()) > 0:
-                cover = _cover(a, Fraction(end), sigma)
+                cover = _violated_cover(a, Fraction(end), sigma)
                 if cover:
-                    yield _row(r, sign, a, cover)
+                    yield _extended_cover_row(r, sign, a, cover)
 
 
-def _cover(a: dict[int, Fraction], end: Fraction, sigma: npt.NDArray[np.float64]) -> list[int]:
+def _violated_cover(a: dict[int, Fraction], end: Fraction, sigma: npt.NDArray[np.float64]) -> list[int]:
     """A minimal cover that σ breaks; empty where none is found."""
     order = sorted(a, key=lambda j: ((1.0 - float(sigma[j])) / float(a[j]), j))
     cover, total = list[int](), Fraction(0)
@@ -58,7 +58,7 @@ def _cover(a: dict[int, Fraction], end: Fraction, sigma: npt.NDArray[np.float64]
     return cover if sum(1.0 - float(sigma[j]) for j in cover) < 1.0 else []
 
 
-def _row(r: int, sign: int, a: dict[int, Fraction], cover: list[int]) -> ChvatalGomory:
+def _extended_cover_row(r: int, sign: int, a: dict[int, Fraction], cover: list[int]) -> ChvatalGomory:
     """The extended inequality of a minimal cover."""
     t = 1 / max(a[j] for j in cover)
     bounds = {j: 1 - t * a[j] for j in cover if t * a[j] != 1}

@@ -337,7 +337,7 @@ class DriverSettings(Declared):
 
     def changed(self) -> dict[str, Any]:
         """The fields that are not at their defaults, by dotted name."""
-        return _differing(self, type(self)())
+        return _differing_fields(self, type(self)())
 
     def line(self) -> str:
         """The record in one line: its name, and what is not at its default."""
@@ -444,21 +444,23 @@ def restore_settings(stated: Mapping[str, Any]) -> DriverSettings | None:
     known = {one.__name__: one for one in kinds}
     kind = known.get(str(stated.get("record")))
     try:
-        return None if kind is None else _of(kind, {name: stated[name] for name in stated if name != "record"})
+        return None if kind is None else _record_of(kind, {name: stated[name] for name in stated if name != "record"})
     except (TypeError, UsageError):
         return None
 
 
-def _of(kind: Any, fields: Mapping[str, Any]) -> Any:
+def _record_of(kind: Any, fields: Mapping[str, Any]) -> Any:
     """A record from its fields as plain values."""
     steps = {field.name: type(field.default) for field in dataclasses.fields(kind)}
     if fields.keys() != steps.keys():
         raise TypeError(f"{kind.__name__} has other fields")
-    given = {name: _of(steps[name], value) if isinstance(value, Mapping) else value for name, value in fields.items()}
+    given = {
+        name: _record_of(steps[name], value) if isinstance(value, Mapping) else value for name, value in fields.items()
+    }
     return kind(**given)
 
 
-def _differing(record: Any, usual: Any) -> dict[str, Any]:
+def _differing_fields(record: Any, usual: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
@@ -466,7 +468,7 @@ def _differing(record: Any, usual: Any) -> dict[str, Any]:
         if value is default:
             continue
         if dataclasses.is_dataclass(value):
-            found |= {f"{field.name}.{name}": one for name, one in _differing(value, default).items()}
+            found |= {f"{field.name}.{name}": one for name, one in _differing_fields(value, default).items()}
         elif value != default:
             found[field.name] = value
     return found

@@ -160,12 +160,18 @@ class Canonical:
         """
         if deadline is not None and deadline <= time.monotonic():
             return "stopped"
-        request = (self._matrix("P"), self.data["c"], self._matrix("A"), self.data["b"], self.cones)
+        request = (
+            self._upper_or_zero_matrix("P"),
+            self.data["c"],
+            self._upper_or_zero_matrix("A"),
+            self.data["b"],
+            self.cones,
+        )
         if self.work <= (IN_PROCESS_WORK if in_process is None else in_process):
             answer = _ask_clarabel(request)
         else:
             answer = _ask_clarabel(request, lambda *asked: _in_process(asked, deadline, stop))
-        return "stopped" if answer is None else self._keep(answer)
+        return "stopped" if answer is None else self._store_answer(answer)
 
     def solve_linear(self, *, deadline: float | None = None, stop: Callable[[], bool] | None = None) -> str:
         """Solve a linear program by HiGHS, which finds a vertex with all its zeros; it returns what `solve` does.
@@ -181,7 +187,7 @@ class Canonical:
         A.eliminate_zeros()
         program = highs.HighsModel()
         equal = self.cones["zero"]
-        infinity = highs.infinity()
+        infinity = highs.highs_infinity()
         program.add_columns(np.full(q.size, -infinity), np.full(q.size, infinity))
         program.set_costs(q)
         program.add_rows(np.where(np.arange(b.size) < equal, b, -infinity), b, A)
@@ -191,7 +197,7 @@ class Canonical:
         if solution.status != "optimal":
             return solution.status
         answer = {"status": "Solved", "x": solution.values, "z": -program.multipliers(), "obj_val": solution.bound}
-        return self._keep({**answer, "solve_time": 0.0, "iterations": 0})
+        return self._store_answer({**answer, "solve_time": 0.0, "iterations": 0})
 
     def solve_fixed(self, at: Mapping[Any, Array]) -> tuple[str, float, float]:
         """Solve with variables fixed, in this process; what stands in the program's variables stays.
@@ -214,21 +220,21 @@ class Canonical:
             place = slice(first[variable.id], first[variable.id] + values.size)
             x[place], is_fixed[place] = values, True
         left = np.flatnonzero(~is_fixed)
-        half, A = self._matrix("P"), sparse.csc_matrix(self.data["A"])
+        half, A = self._upper_or_zero_matrix("P"), sparse.csc_matrix(self.data["A"])
         P, q = half + sparse.triu(half, 1).T, self.data["c"]
         try:
             reduced = Reduction(P[left][:, left], (q + P @ x)[left], A[:, left], self.data["b"] - A @ x, self.cones)
         except NoSolutionError:
             return "infeasible", np.inf, np.inf
         offset = reduced.offset + float(0.5 * x @ (P @ x) + q @ x) + self.offset
-        return _between(reduced.request(), offset)
+        return _value_interval(reduced.request(), offset)
 
-    def _matrix(self, name: str) -> Any:
+    def _upper_or_zero_matrix(self, name: str) -> Any:
         size = self.data["c"].size
         matrix = self.data[name] if name in self.data else sparse.csc_array((size, size))
         return sparse.csc_matrix(sparse.triu(matrix) if name == "P" else matrix)
 
-    def _keep(self, answer: Answer) -> str:
+    def _store_answer(self, answer: Answer) -> str:
         """Put the answer into the program's variables, and say in one word what it is."""
         said = STATUSES.get(answer["status"], "failed")
         if said == "failed":
@@ -254,7 +260,7 @@ def conic_solution(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) ->
     return (answer["x"], answer["z"]) if answer is not None and STATUSES.get(answer["status"]) == "solved" else None
 
 
-def _between(request: tuple[Any, Array, Any, Array, dict[str, Any]], offset: float) -> tuple[str, float, float]:
+def _value_interval(request: tuple[Any, Array, Any, Array, dict[str, Any]], offset: float) -> tuple[str, float, float]:
     """What a program is, as `Canonical.solve` says, and what its value and an offset lie between: the closest try."""
     P, q, A, b, cones = request
     if not q.size:
@@ -268,7 +274,7 @@ def _between(request: tuple[Any, Array, Any, Array, dict[str, Any]], offset: flo
             D = sparse.diags_array(sizes)
             scaled = (sparse.csc_matrix(D @ P @ D) / unit, sizes * q / unit, sparse.csc_matrix(A @ D), b, cones)
             try:
-                answer = _believe(_clarabel(*scaled, settings), *scaled)
+                answer = _verify_answer(_solve_by_clarabel(*scaled, settings), *scaled)
             except NumericalError:
                 continue
             said = STATUSES.get(answer["status"], "failed")
@@ -295,14 +301,14 @@ def _ask_clarabel(request: tuple[Any, ...], ask: Ask | None = None) -> Answer | 
     Parameters
     ----------
     request : P, q, A, b, cones
-    ask : called with those and the settings; `_clarabel` by default
+    ask : called with those and the settings; `_solve_by_clarabel` by default
 
     Raises
     ------
     NumericalError
         An error came instead of an answer, twice.
     """
-    call: Ask = _clarabel if ask is None else ask
+    call: Ask = _solve_by_clarabel if ask is None else ask
     answer: Answer | None = None
     for settings in (TIGHT, SAFER):
         try:
@@ -313,29 +319,29 @@ def _ask_clarabel(request: tuple[Any, ...], ask: Ask | None = None) -> Answer | 
             continue
         if answer is None:
             return None
-        answer = _believe(answer, *request)
+        answer = _verify_answer(answer, *request)
         if answer["status"] in STATUSES:
             break
     return answer
 
 
-def _believe(answer: Answer, P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) -> Answer:
+def _verify_answer(answer: Answer, P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) -> Answer:
     """An answer, its status "Failed" where what comes with it does not show what it says."""
     said = STATUSES.get(answer["status"])
     if said == "solved":
         whole = is_whole(answer["x"], q.size) and is_whole(answer["z"], b.size)
         is_shown = whole and bool(np.isfinite(answer["obj_val"]))
     elif said == "infeasible":  # A'z = 0 and b'z < 0 with z in the dual cone, which is the cone itself but for "zero"
-        is_shown = is_whole(answer["z"], b.size) and _shows(answer["z"], b, A.T, cones, lambda z: z, free=True)
+        is_shown = is_whole(answer["z"], b.size) and _is_certificate(answer["z"], b, A.T, cones, lambda z: z, free=True)
     elif said == "unbounded":  # Px = 0 and q'x < 0 with −Ax in the cone
         whole_P = P + sparse.triu(P, 1).T
-        is_shown = is_whole(answer["x"], q.size) and _shows(answer["x"], q, whole_P, cones, lambda x: -(A @ x))
+        is_shown = is_whole(answer["x"], q.size) and _is_certificate(answer["x"], q, whole_P, cones, lambda x: -(A @ x))
     else:
         is_shown = False
     return answer if is_shown else {**answer, "status": "Failed"}
 
 
-def _shows(
+def _is_certificate(
     x: Array, cost: Array, vanishing: Any, cones: dict[str, Any], slack: Callable[[Array], Array], *, free: bool = False
 ) -> bool:
     """Whether cost'x < 0, vanishing @ x is zero and slack(x) lies in the cones, up to `SHOWN`.
@@ -359,7 +365,9 @@ def _shows(
     return is_inside and float(np.abs(vanishing @ x).max(initial=0.0)) <= room
 
 
-def _clarabel(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any], chosen: dict[str, Any] = TIGHT) -> Answer:
+def _solve_by_clarabel(
+    P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any], chosen: dict[str, Any] = TIGHT
+) -> Answer:
     """Clarabel's answer.
 
     Raises
@@ -419,5 +427,5 @@ def main() -> None:
     """Read a program from standard input and write the answer to standard output."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a solver prints must not mix with the answer
-    answers.write(pickle.dumps(_clarabel(*pickle.load(sys.stdin.buffer))))
+    answers.write(pickle.dumps(_solve_by_clarabel(*pickle.load(sys.stdin.buffer))))
     answers.close()

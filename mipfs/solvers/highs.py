@@ -89,7 +89,7 @@ class HighsModel:
     """
 
     def __init__(self, *, presolve: bool = True) -> None:
-        self._h = silent()
+        self._h = make_silent_highs()
         self._is_mip = False
         self._at_work = threading.Lock()
         self._asked = threading.Event()
@@ -102,12 +102,12 @@ class HighsModel:
     @property
     def n_columns(self) -> int:
         """How many variables it has."""
-        return int(self._ready.getNumCol())
+        return int(self._idle_highs.getNumCol())
 
     @property
     def n_rows(self) -> int:
         """How many rows it has."""
-        return int(self._ready.getNumRow())
+        return int(self._idle_highs.getNumRow())
 
     def set_option(self, name: str, value: Any) -> None:
         """Set an option of HiGHS.
@@ -117,25 +117,25 @@ class HighsModel:
         MipfsError
             HiGHS has no such option, or not this value.
         """
-        _option(self._ready, name, value)
+        _set_option(self._idle_highs, name, value)
 
     def add_columns(self, lower: Array, upper: Array) -> None:
         """Add variables without cost."""
-        self._tell("the variables", "addVars", lower.size, lower, upper)
+        self._call_highs("the variables", "addVars", lower.size, lower, upper)
 
     def add_column(
         self, cost: float, lower: float, upper: float, rows: Sequence[int] | npt.NDArray[Any] = (), values: Any = ()
     ) -> None:
         """Add a variable, with entries in some rows; those up to `SMALLEST_ENTRY` are left out."""
         ids, entries = _keep_entries(rows, values)
-        self._tell("a variable", "addCol", cost, lower, upper, ids.size, ids, entries)
+        self._call_highs("a variable", "addCol", cost, lower, upper, ids.size, ids, entries)
 
     def make_whole(self, columns: npt.NDArray[Any]) -> None:
         """Ask for whole numbers in some columns."""
         import highspy
 
         kinds = np.full(columns.size, highspy.HighsVarType.kInteger)
-        self._tell("the variables", "changeColsIntegrality", columns.size, columns.astype(np.int32), kinds)
+        self._call_highs("the variables", "changeColsIntegrality", columns.size, columns.astype(np.int32), kinds)
         self._is_mip = self._is_mip or columns.size > 0
 
     def add_row(
@@ -148,44 +148,44 @@ class HighsModel:
         what : str, the row in messages
         """
         ids, entries = columns.astype(np.int32), np.ascontiguousarray(values)
-        self._tell(what, "addRow", lower, upper, ids.size, ids, entries)
+        self._call_highs(what, "addRow", lower, upper, ids.size, ids, entries)
 
     def add_cut(self, lower: float, columns: npt.NDArray[Any], values: Array) -> None:
         """Add a row ≥ lower that is good to have: entries up to `SMALLEST_ENTRY` are left out."""
-        self.add_row(lower, infinity(), *_keep_entries(columns, values), "a cut")
+        self.add_row(lower, highs_infinity(), *_keep_entries(columns, values), "a cut")
 
     def add_cuts(self, lower: Array, entries: Array) -> None:
         """Add rows ≥ lower (k,) that are good to have, of the first columns: entries (k, m), small ones left out."""
         entries = np.where(np.abs(entries) > SMALLEST_ENTRY, entries, 0.0)
-        self.add_rows(lower, np.full(lower.size, infinity()), sparse.csr_array(entries), "a cut")
+        self.add_rows(lower, np.full(lower.size, highs_infinity()), sparse.csr_array(entries), "a cut")
 
     def add_rows(self, lower: Array, upper: Array, matrix: Any, what: str = "the rows") -> None:
         """Add rows of a csr matrix, as they are."""
         indptr, indices = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)
-        self._tell(what, "addRows", lower.size, lower, upper, matrix.nnz, indptr, indices, matrix.data)
+        self._call_highs(what, "addRows", lower.size, lower, upper, matrix.nnz, indptr, indices, matrix.data)
 
     def delete_rows(self, rows: npt.NDArray[Any]) -> None:
         """Take some rows out."""
-        self._tell("the end of some rows", "deleteRows", rows.size, rows.astype(np.int32))
+        self._call_highs("the end of some rows", "deleteRows", rows.size, rows.astype(np.int32))
 
     def fix_columns(self, lower: Array, upper: Array) -> None:
         """Change the bounds of the first columns."""
-        self._tell("fixed features", "changeColsBounds", lower.size, _places(lower.size), lower, upper)
+        self._call_highs("fixed features", "changeColsBounds", lower.size, _index_range(lower.size), lower, upper)
 
     def set_costs(self, cost: Array, first: int = 0) -> None:
         """Change the cost of some columns, one beside the other."""
         costs = np.ascontiguousarray(cost)
-        self._tell("the costs", "changeColsCost", costs.size, _places(costs.size) + np.int32(first), costs)
+        self._call_highs("the costs", "changeColsCost", costs.size, _index_range(costs.size) + np.int32(first), costs)
 
     def set_row_bounds(self, lower: Array, upper: Array, first: int) -> None:
         """Change the bounds of some rows, one below the other."""
-        places = _places(lower.size) + np.int32(first)
-        self._tell("the bounds of the rows", "changeRowsBounds", lower.size, places, lower, upper)
+        places = _index_range(lower.size) + np.int32(first)
+        self._call_highs("the bounds of the rows", "changeRowsBounds", lower.size, places, lower, upper)
 
     def basis(self) -> tuple[Statuses, Statuses]:
         """The status of every column and every row in the last basis, by HiGHS's numbers; empty where there is none."""
-        with _door():
-            found = self._ready.getBasis()
+        with _highs_errors():
+            found = self._idle_highs.getBasis()
             parts = (found.col_status, found.row_status) if found.valid else ((), ())
             columns, rows = (np.array([int(status) for status in part], dtype=np.int8) for part in parts)
             return columns, rows
@@ -198,16 +198,16 @@ class HighsModel:
             return
         basis = highspy.HighsBasis()
         kinds = {int(kind): kind for kind in highspy.HighsBasisStatus.__members__.values()}
-        with _door():
+        with _highs_errors():
             basis.col_status = [kinds[status] for status in columns.tolist()]
             basis.row_status = [kinds[status] for status in rows.tolist()]
             basis.valid = True
-            if self._ready.setBasis(basis) != highspy.HighsStatus.kOk:
-                self.forget()
+            if self._idle_highs.setBasis(basis) != highspy.HighsStatus.kOk:
+                self.start_cold()
 
-    def forget(self) -> None:
+    def start_cold(self) -> None:
         """Begin the next solve from nothing: without the last basis."""
-        self._tell("a new beginning", "clearSolver")
+        self._call_highs("a new beginning", "clearSolver")
 
     def multipliers(self) -> Array:
         """The multipliers of the rows (n_rows,) at the last optimum of an LP.
@@ -217,8 +217,8 @@ class HighsModel:
         NumericalError
             There are none.
         """
-        with _door():
-            solution = self._ready.getSolution()
+        with _highs_errors():
+            solution = self._idle_highs.getSolution()
             found = np.array(solution.row_dual, dtype=float) if solution.dual_valid else np.empty(0)
             if solution.dual_valid and is_whole(found, self._h.getNumRow()):
                 return found
@@ -227,8 +227,8 @@ class HighsModel:
     def ray(self) -> Array | None:
         """A Farkas ray (n_rows,) of an infeasible LP; None without one."""
         try:
-            with _door():
-                status, found, values = self._apart(self._ready.getDualRay)  # type: ignore[attr-defined]  # may solve
+            with _highs_errors():
+                status, found, values = self._call_in_own_thread(self._idle_highs.getDualRay)  # type: ignore[attr-defined]  # may solve
                 ray = np.array(values, dtype=float)
                 return ray if found and _is_done(status) and is_whole(ray, self._h.getNumRow()) else None
         except NumericalError:
@@ -236,11 +236,11 @@ class HighsModel:
 
     def run(self, must_stop: Callable[[], bool] = lambda: False) -> str:
         """Have HiGHS solve it, once; the status of that as in `MilpSolution`, or "open": unbounded or infeasible."""
-        h = self._ready
+        h = self._idle_highs
         try:
-            done = _is_done(self._apart(h.run, must_stop))
-            with _door():
-                said = _words().get(h.getModelStatus(), "failed")
+            done = _is_done(self._call_in_own_thread(h.run, must_stop))
+            with _highs_errors():
+                said = _status_words().get(h.getModelStatus(), "failed")
                 done = done and (said != "optimal" or self._is_answered())
         except NumericalError:
             return "failed"
@@ -258,26 +258,28 @@ class HighsModel:
 
     def solution(self, status: str) -> MilpSolution:
         """What the last solve left, under this status."""
-        h = self._ready
+        h = self._idle_highs
         if status == "infeasible":
             return MilpSolution(status, None, np.inf)
         if status in ("failed", "unbounded"):
             return MilpSolution(status, None, -np.inf)
         import highspy
 
-        with _door():
+        with _highs_errors():
             if status == "optimal" and not self._is_mip:
-                return MilpSolution(status, np.array(h.getSolution().col_value), _finite(h.getObjectiveValue()))
+                return MilpSolution(
+                    status, np.array(h.getSolution().col_value), _finite_or_minus_inf(h.getObjectiveValue())
+                )
             info = h.getInfo()
             feasible = info.primal_solution_status == int(highspy.SolutionStatus.kSolutionStatusFeasible)
             found = np.array(h.getSolution().col_value, dtype=float) if feasible else None
             found = None if found is None or not is_whole(found, h.getNumCol()) else found
-            return MilpSolution(status, found, _finite(info.mip_dual_bound) if self._is_mip else -np.inf)
+            return MilpSolution(status, found, _finite_or_minus_inf(info.mip_dual_bound) if self._is_mip else -np.inf)
 
     @contextmanager
     def with_options(self, options: dict[str, Any]) -> Iterator[None]:
         """Other options for a while."""
-        before = {name: self._ready.getOptionValue(name)[1] for name in options}
+        before = {name: self._idle_highs.getOptionValue(name)[1] for name in options}
         for name, value in options.items():
             self.set_option(name, value)
         try:
@@ -286,29 +288,29 @@ class HighsModel:
             for name, value in before.items():
                 self.set_option(name, value)
 
-    def _tell(self, what: str, name: str, *given: Any) -> None:
+    def _call_highs(self, what: str, name: str, *given: Any) -> None:
         """Call a method of HiGHS that takes something over; `what` that is, in messages."""
-        with _door():
-            status = getattr(self._ready, name)(*given)
+        with _highs_errors():
+            status = getattr(self._idle_highs, name)(*given)
         require_accepted(status, what)
 
     @property
-    def _ready(self) -> highspy.Highs:
+    def _idle_highs(self) -> highspy.Highs:
         """HiGHS, not at work."""
         with self._at_work:
             return self._h
 
-    def _apart(self, work: Callable[[], Any], must_stop: Callable[[], bool] = lambda: False) -> Any:
+    def _call_in_own_thread(self, work: Callable[[], Any], must_stop: Callable[[], bool] = lambda: False) -> Any:
         """What a call of HiGHS returns that a thread of ours makes."""
 
         def alone() -> Any:
-            with self._at_work, _door():
+            with self._at_work, _highs_errors():
                 return work()
 
         self._asked.clear()
-        return own_threads.call(alone, must_stop, self._interrupt)
+        return own_threads.call_in_own_thread(alone, must_stop, self._interrupt_highs)
 
-    def _interrupt(self) -> None:
+    def _interrupt_highs(self) -> None:
         """Have HiGHS end what it is at.
 
         It listens from the first time on: before, it would only wait for Python in every iteration.
@@ -321,7 +323,7 @@ class HighsModel:
 
 
 @contextmanager
-def _door() -> Iterator[None]:
+def _highs_errors() -> Iterator[None]:
     """Whatever a call of HiGHS raises, or that what it returns is of another kind, as a failure of it.
 
     Raises
@@ -356,7 +358,7 @@ def _is_done(status: Any) -> bool:
     return status in (highspy.HighsStatus.kOk, highspy.HighsStatus.kWarning)
 
 
-def _option(h: highspy.Highs, name: str, value: Any) -> None:
+def _set_option(h: highspy.Highs, name: str, value: Any) -> None:
     import highspy
 
     if h.setOptionValue(name, value) != highspy.HighsStatus.kOk:
@@ -364,7 +366,7 @@ def _option(h: highspy.Highs, name: str, value: Any) -> None:
 
 
 @cache
-def _words() -> dict[Any, str]:
+def _status_words() -> dict[Any, str]:
     """What HiGHS's model statuses mean; "failed" for the others."""
     import highspy
 
@@ -374,11 +376,11 @@ def _words() -> dict[Any, str]:
     return {**answers, Status.kUnboundedOrInfeasible: "open", **dict.fromkeys(limits, "stopped")}
 
 
-def _finite(bound: float) -> float:
+def _finite_or_minus_inf(bound: float) -> float:
     return float(bound) if np.isfinite(bound) else -np.inf
 
 
-def _places(size: int) -> npt.NDArray[np.int32]:
+def _index_range(size: int) -> npt.NDArray[np.int32]:
     return np.arange(size, dtype=np.int32)
 
 
@@ -390,24 +392,24 @@ def _keep_entries(places: Any, values: Any) -> tuple[npt.NDArray[np.int32], Arra
 
 
 @cache
-def _silent(option: str) -> type[highspy.Highs]:
+def _silent_class(option: str) -> type[highspy.Highs]:
     import highspy
 
     class Silent(highspy.Highs):
         def enableCallbacks(self) -> None:
-            _option(self, option, False)
+            _set_option(self, option, False)
             super().enableCallbacks()  # type: ignore[no-untyped-call]
 
     return Silent
 
 
-def silent(option: str = "output_flag") -> highspy.Highs:
+def make_silent_highs(option: str = "output_flag") -> highspy.Highs:
     """A HiGHS with an option off from the beginning.
 
     From 1.16 on its constructor prints a banner as soon as it sets up its callbacks, before anybody can ask it not to.
     """
-    h = _silent(option)()
-    _option(h, option, False)
+    h = _silent_class(option)()
+    _set_option(h, option, False)
     return h
 
 
@@ -415,7 +417,7 @@ def read(path: str) -> tuple[Any, str]:
     """The program that stands in a file, as HiGHS reads it; what it complains of, empty where nothing is wrong."""
     import highspy
 
-    h = silent("log_to_console")
+    h = make_silent_highs("log_to_console")
     log = list[str]()
     h.cbLogging.subscribe(lambda event: log.append(event.message.strip()))
     status = h.readModel(path)
@@ -443,13 +445,13 @@ def solve(model: HighsModel, *, deadline: float | None = None, stop: Callable[[]
     for options in SAFER:
         if status not in ("failed", "open"):
             break
-        model.forget()
+        model.start_cold()
         with model.with_options(options):
             status = "stopped" if must_stop() else model.run(must_stop)
     return model.solution("failed" if status == "open" else status)
 
 
-def infinity() -> float:
+def highs_infinity() -> float:
     """What HiGHS takes for infinity."""
     import highspy
 

@@ -62,7 +62,7 @@ class Reduction:
         self._others = int(ends[-1])
         changed = True
         while changed:
-            found = [self._equations(), self._rotate(), self._drop_dominated(), self._apply_bounds()]
+            found = [self._solve_equations(), self._rotate_cones(), self._drop_dominated(), self._apply_bounds()]
             changed = any(found)
 
     def request(self) -> tuple[Any, Array, Any, Array, dict[str, Any]]:
@@ -75,7 +75,7 @@ class Reduction:
         upper = sparse.csc_matrix(sparse.triu(self.P[ids][:, ids]))
         return upper, self.q[ids], A, self.b[order], {**self._cones, **sizes}
 
-    def _fix(self, ids: Integers, values: Array) -> None:
+    def _fix_variables(self, ids: Integers, values: Array) -> None:
         """Put values in place of variables."""
         x = np.zeros(self.q.size)
         x[ids] = values
@@ -84,9 +84,9 @@ class Reduction:
         self.b = self.b - self.A @ x
         self._size = self._size + abs(self.A) @ np.abs(x)
         self._left[ids] = False
-        self._forget(ids)
+        self._drop_variables(ids)
 
-    def _forget(self, ids: Integers) -> None:
+    def _drop_variables(self, ids: Integers) -> None:
         """Drop variables that stand nowhere any more, or whose values are in b and q already."""
         gone = np.zeros(self.q.size, dtype=bool)
         gone[ids] = True
@@ -97,14 +97,14 @@ class Reduction:
         self.P = sparse.csc_array(keep @ self.P @ keep)
         self.P.eliminate_zeros()
 
-    def _counted(self) -> tuple[Integers, Integers]:
+    def _count_entries(self) -> tuple[Integers, Integers]:
         """Of every row how many variables it has; of every variable in how many rows it is."""
         at = self._kind != 2
         return np.diff(self.A.indptr), np.bincount(
             self.A.indices, np.repeat(at, np.diff(self.A.indptr)), minlength=self.q.size
         ).astype(np.int64)
 
-    def _equations(self) -> bool:
+    def _solve_equations(self) -> bool:
         """Solve equations with one variable; look at rows with none."""
         ever = False
         while True:
@@ -121,44 +121,44 @@ class Reduction:
             rows = rows[first]
             factors = self.A.data[self.A.indptr[rows]]
             self._kind[rows] = 2
-            self._fix(ids, self.b[rows] / factors)
+            self._fix_variables(ids, self.b[rows] / factors)
             ever = True
 
-    def _row(self, r: int) -> tuple[Integers, Array]:
+    def _row_entries(self, r: int) -> tuple[Integers, Array]:
         place = slice(self.A.indptr[r], self.A.indptr[r + 1])
         return self.A.indices[place], self.A.data[place]
 
-    def _side(self, cone: Integers) -> tuple[int, float] | None:
+    def _constant_side(self, cone: Integers) -> tuple[int, float] | None:
         """The place k and the sign with s_0 + sign s_k constant in a second-order cone, if there is one."""
-        ids, head = self._row(cone[0])
+        ids, head = self._row_entries(cone[0])
         for k in range(1, cone.size):
-            others, values = self._row(cone[k])
+            others, values = self._row_entries(cone[k])
             if np.array_equal(ids, others):
                 for sign in (1.0, -1.0):
                     if np.array_equal(head, -sign * values):
                         return k, sign
         return None
 
-    def _rotate(self) -> bool:
+    def _rotate_cones(self) -> bool:
         """Write (s_0 + s_k)(s_0 − s_k) ≥ ‖rest‖² with a constant first factor c as what it says."""
         kept, squares = [], []
         taken = np.diff(self.P.indptr) > 0
-        count = self._counted()[1]
+        count = self._count_entries()[1]
         before = len(self._socs)
         for cone in self._socs:
-            side = self._side(cone)
+            side = self._constant_side(cone)
             if side is None:
                 kept.append(cone)
                 continue
             k, sign = side
             c, other = self.b[cone[0]] + sign * self.b[cone[k]], self.b[cone[0]] - sign * self.b[cone[k]]
             rest = np.delete(cone, [0, k])
-            ids, head = self._row(cone[0])
+            ids, head = self._row_entries(cone[0])
             if c < -ROUNDED * self._size[cone[0]]:
                 raise NoSolutionError
             if c <= 0.0:
                 self._kind[rest] = 0
-            elif all(not self._row(r)[0].size for r in rest):
+            elif all(not self._row_entries(r)[0].size for r in rest):
                 other -= float(np.sum(np.square(self.b[rest]))) / c
                 self._kind[rest] = 2
             elif ids.size == 1 and count[ids[0]] == 2 and not taken[ids[0]] and head[0] < 0.0 < self.q[ids[0]]:
@@ -171,13 +171,13 @@ class Reduction:
             self.A.data[self.A.indptr[cone[0]] : self.A.indptr[cone[0] + 1]] *= 2.0
             self.b[cone[0]] = other
         if squares:
-            self._square(squares)
+            self._replace_by_square(squares)
         self._socs = kept
         return len(kept) < before
 
-    def _square(self, found: list[tuple[Integers, float, float, float, Integers]]) -> None:
+    def _replace_by_square(self, found: list[tuple[Integers, float, float, float, Integers]]) -> None:
         """A cost f v of v ≥ ‖t − Tx‖²/c, in a cone that alone is about v, as a quadratic term."""
-        ids = np.array([self._row(cone[0])[0][0] for cone, *_ in found])
+        ids = np.array([self._row_entries(cone[0])[0][0] for cone, *_ in found])
         self._kind[np.concatenate([cone for cone, *_ in found])] = 2
         self.offset -= sum(f * other for _, f, other, _, _ in found)
         rows = np.concatenate([rest for *_, rest in found])
@@ -187,11 +187,11 @@ class Reduction:
         self.q = self.q - 2.0 * (T.T @ (weights * t))
         self.offset += float(weights @ np.square(t))
         self._left[ids] = False
-        self._forget(ids)
+        self._drop_variables(ids)
 
     def _drop_dominated(self) -> bool:
         """Where a variable stands in one inequality alone, against which its cost pushes it, that is an equation."""
-        terms, count = self._counted()
+        terms, count = self._count_entries()
         columns = sparse.csc_array(self.A)
         single = np.flatnonzero(
             (count == 1) & (np.diff(columns.indptr) >= 1) & (np.diff(self.P.indptr) == 0) & (self.q != 0.0)
@@ -211,12 +211,12 @@ class Reduction:
         self.q = self.q - self.A[rows].T @ prices
         self._kind[rows] = 2
         self._left[ids] = False
-        self._forget(ids)
+        self._drop_variables(ids)
         return True
 
     def _apply_bounds(self) -> bool:
         """Fix variables whose bounds leave one value, and those that cost alone pulls to a bound."""
-        terms, count = self._counted()
+        terms, count = self._count_entries()
         rows = np.flatnonzero((self._kind == 1) & (terms == 1))
         if not rows.size:
             return False
@@ -241,7 +241,7 @@ class Reduction:
         if not fixed.size:
             return False
         self._kind[rows[np.isin(ids, fixed)]] = 2
-        self._fix(fixed, at[fixed])
+        self._fix_variables(fixed, at[fixed])
         return True
 
 
@@ -253,13 +253,13 @@ def ends_of(request: tuple[Any, Array, Any, Array, dict[str, Any]], x: Array, z:
     """
     P, q, A, b, cones = request
     whole = P + sparse.triu(P, 1).T
-    off, z = _missing(b - A @ x, z.copy(), cones)
+    off, z = _cone_shortfalls(b - A @ x, z.copy(), cones)
     residual = np.abs(whole @ x + q + A.T @ z)
     curved = 0.5 * float(x @ (whole @ x))
     return float(-curved - b @ z - 2.0 * residual @ np.abs(x)), float(curved + q @ x + 2.0 * np.abs(z) @ off)
 
 
-def _missing(s: Array, z: Array, cones: dict[str, Any]) -> tuple[Array, Array]:
+def _cone_shortfalls(s: Array, z: Array, cones: dict[str, Any]) -> tuple[Array, Array]:
     """By how much every entry of s must be raised to lie in the cones; and z, raised into the dual ones."""
     off = np.zeros(s.size)
     first, place = cones["zero"], cones["zero"] + cones["nonneg"]
@@ -274,7 +274,7 @@ def _missing(s: Array, z: Array, cones: dict[str, Any]) -> tuple[Array, Array]:
     for order in cones["psd"]:
         diagonal = place + np.cumsum(np.arange(1, order + 1)) - 1
         for vector, raised in ((s, off), (z, z)):
-            raised[diagonal] += max(0.0, -_least(vector[place : place + order * (order + 1) // 2], order))
+            raised[diagonal] += max(0.0, -_least_eigenvalue(vector[place : place + order * (order + 1) // 2], order))
         place += order * (order + 1) // 2
     a, y, t = s[place::3], s[place + 1 :: 3], s[place + 2 :: 3]
     u, v, w = z[place::3], z[place + 1 :: 3], z[place + 2 :: 3]  # y e^(a/y) ≤ t; −u e^(v/u − 1) ≤ w, u ≤ 0
@@ -287,7 +287,7 @@ def _missing(s: Array, z: Array, cones: dict[str, Any]) -> tuple[Array, Array]:
     return off, z
 
 
-def _least(triangle: Array, order: int) -> float:
+def _least_eigenvalue(triangle: Array, order: int) -> float:
     """The least eigenvalue of a matrix by its upper triangle, column by column, off the diagonal times √2."""
     full = np.zeros((order, order))
     rows, columns = np.triu_indices(order)

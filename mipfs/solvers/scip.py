@@ -78,7 +78,9 @@ class ScipProcess:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
         self._process = process_of(__name__, self._errors)
         self._lines: queue.Queue[bytes | None] = queue.Queue()
-        self._server = threading.Thread(target=self._serve, args=(pickle.dumps((make, gap, seed)),), daemon=True)
+        self._server = threading.Thread(
+            target=self._serve_request, args=(pickle.dumps((make, gap, seed)),), daemon=True
+        )
         self._server.start()
 
     def receive(self, timeout: float) -> ScipReport | None:
@@ -125,7 +127,7 @@ class ScipProcess:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _serve(self, request: bytes) -> None:
+    def _serve_request(self, request: bytes) -> None:
         stdin = self._process.stdin
         stdout = self._process.stdout
         assert stdin is not None
@@ -148,14 +150,14 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     make, gap, seed = pickle.load(sys.stdin.buffer)
     try:
-        _solve(make, gap, seed, lambda report: _send(reports, report))
+        _solve(make, gap, seed, lambda report: _send_message(reports, report))
     except UsageError as error:
-        _send(reports, {"usage": str(error)})
+        _send_message(reports, {"usage": str(error)})
     except Exception as error:
-        _send(reports, {"error": f"{type(error).__name__}: {error}"})
+        _send_message(reports, {"error": f"{type(error).__name__}: {error}"})
 
 
-def _send(reports: TextIO, message: dict[str, Any]) -> None:
+def _send_message(reports: TextIO, message: dict[str, Any]) -> None:
     try:
         reports.write(json.dumps(message) + "\n")
         reports.flush()
@@ -173,7 +175,7 @@ def _solve(make: Make, gap: float, seed: int, send: Callable[[dict[str, Any]], N
             created = super()._create_solver_model(model, config)
             self.scip = created[0]
             columns = [self._pyomo_var_to_solver_var_map[s] for s in watched]
-            self.report = _reporter(self.scip, columns, send)
+            self.report = _make_reporter(self.scip, columns, send)
             return created
 
     model, watched = make()
@@ -188,7 +190,9 @@ def _solve(make: Make, gap: float, seed: int, send: Callable[[dict[str, Any]], N
     solver.report(solver.scip.getStatus())
 
 
-def _reporter(scip: Any, columns: list[Any], send: Callable[[dict[str, Any]], None]) -> Callable[[str | None], None]:
+def _make_reporter(
+    scip: Any, columns: list[Any], send: Callable[[dict[str, Any]], None]
+) -> Callable[[str | None], None]:
     """Have SCIP report what it finds; returns the function that reports now."""
     from pyscipopt.scip import PY_SCIP_EVENTTYPE as EVENT
     from pyscipopt.scip import Eventhdlr

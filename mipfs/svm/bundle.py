@@ -29,7 +29,7 @@ class BestPoint(Generic[Point]):
     asked: int = 0
 
 
-def ask(
+def store_most_violated(
     best: BestPoint[Point],
     at: Callable[[float], tuple[float, Point, Violated]],
     labellings: Labellings,

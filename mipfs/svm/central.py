@@ -75,18 +75,18 @@ class _Iterate:
             primal = 0.5 * float(self.h @ np.square(self.u)) + max(0.0, float((self.d - self.A.T @ self.u).max()))
             left = primal - float(self.d @ share) + 0.5 * float(np.square(self.size * (self.A @ share)).sum())
             best = (left, share, self.u) if left < best[0] else best
-            if left <= gap * abs(primal) or not self._step():
+            if left <= gap * abs(primal) or not self._take_step():
                 break
         return best[1], best[2]
 
-    def _step(self) -> bool:
+    def _take_step(self) -> bool:
         """One step of Mehrotra's predictor and corrector; False where round-off leaves none."""
         A, s, beta = self.A, self.s, self.beta
         # Slacks and β leave by D = β/s; what is left is one system in u and t.
         D, mu = beta / s, float(s @ beta) / s.size
         AD = A * D
         matrix = np.block([[np.diag(self.h) + AD @ A.T, AD.sum(axis=1)[:, None]], [AD.sum(axis=1)[None], D.sum()]])
-        factor = cholesky(matrix, LEAST_RIDGE * np.diag(matrix), MOST_TRIES)
+        factor = regularised_cholesky(matrix, LEAST_RIDGE * np.diag(matrix), MOST_TRIES)
         if factor is None:
             return False
         off_u, off_t = A @ beta - self.h * self.u, 1.0 - float(beta.sum())
@@ -99,11 +99,11 @@ class _Iterate:
             return step[:-1], float(step[-1]), s_step, (products - beta * s_step) / s - beta
 
         _, _, s_step, beta_step = towards(np.zeros(s.size))
-        first = min(_longest(s, s_step), _longest(beta, beta_step))
+        first = min(_longest_step(s, s_step), _longest_step(beta, beta_step))
         after = float((s + first * s_step) @ (beta + first * beta_step)) / s.size
         # Corrector: Mehrotra's centring (after/μ)³, and his second-order term.
         u_step, t_step, s_step, beta_step = towards(mu * (after / mu) ** 3 - s_step * beta_step)
-        step = min(1.0, BOUNDARY_SHARE * min(_longest(s, s_step), _longest(beta, beta_step)))
+        step = min(1.0, BOUNDARY_SHARE * min(_longest_step(s, s_step), _longest_step(beta, beta_step)))
         if not step > LEAST_STEP:
             return False
         self.u, self.t = self.u + step * u_step, self.t + step * t_step
@@ -112,13 +112,13 @@ class _Iterate:
         return bool(np.all(np.isfinite(self.u)) and min(self.s.min(), self.beta.min()) > 0.0)
 
 
-def _longest(value: Array, change: Array) -> float:
+def _longest_step(value: Array, change: Array) -> float:
     """The longest step that leaves the values non-negative; 1 where any up to 1 does."""
     falling = change < 0.0
     return min(1.0, float(np.min(-value[falling] / change[falling], initial=1.0)))
 
 
-def cholesky(matrix: Array, ridge: Array | float, tries: int) -> tuple[Array, bool] | None:
+def regularised_cholesky(matrix: Array, ridge: Array | float, tries: int) -> tuple[Array, bool] | None:
     """Cholesky's factor of a matrix that is positive definite but for round-off; None where none is found.
 
     `ridge` is added to the diagonal, in place, after a try that fails, and ten times as much after the next one.

@@ -27,7 +27,7 @@ MOST_Q = 900
 """Grids 2^−q with |q| up to this are those of certificates."""
 
 
-def finest(n: int) -> int:
+def finest_bits(n: int) -> int:
     """Bits of the largest of n entries at most."""
     return min(BITS, 61 - max(1, int(np.ceil(np.log2(n)))))
 
@@ -81,7 +81,7 @@ def on_grid(alpha: Array, top: Array, y: Array | None, q: int) -> Integers:
     k = whole.astype(np.int64)
     if y is not None:
         ends = only_read(top if np.isfinite(top[0]) else top[:0])
-        earned.balance(k, ends, q, only_read(y))
+        earned.balance_classes(k, ends, q, only_read(y))
     return k
 
 
@@ -91,7 +91,7 @@ def reduce_surplus(k: Integers, surplus: int) -> Integers:
     from mipfs.kernels.structures import only_read
 
     one = only_read(np.ones(k.size))
-    earned.remove(k, one[:0], 0, one, 1.0, max(surplus, 0))  # what is not there may be beyond 64 bits
+    earned.remove_surplus(k, one[:0], 0, one, 1.0, max(surplus, 0))  # what is not there may be beyond 64 bits
     return k
 
 
@@ -108,9 +108,9 @@ def _to_grid(alpha: Array, top: Array, whole: npt.NDArray[Any], y: Array | None 
 
     ends = only_read(top if np.isfinite(top[0]) else top[:0])
     is_finite = math.isfinite(float(alpha.sum()))  # of numbers of 0 and more
-    q = int(earned.to_grid(only_read(alpha), ends, finest(alpha.size), whole)) if is_finite else MOST_Q + 1
+    q = int(earned.to_grid(only_read(alpha), ends, finest_bits(alpha.size), whole)) if is_finite else MOST_Q + 1
     if abs(q) > MOST_Q:
         raise NumericalError("a dual vector leaves floating point: C times the squares of the columns is too large")
     if y is not None:
-        earned.balance(whole, ends, q, only_read(y))
+        earned.balance_classes(whole, ends, q, only_read(y))
     return q

@@ -226,7 +226,7 @@ class Labellings:
         """α (K,) made feasible exactly."""
         whole, q = feasible(alpha, C, self.measure.largest)
         used = np.flatnonzero(whole)
-        return combination(self.measure, self._counts[used].copy(), self._losses[used].copy(), whole[used], q)
+        return combine_labellings(self.measure, self._counts[used].copy(), self._losses[used].copy(), whole[used], q)
 
 
 def _move_entries(array: npt.NDArray[Any], kept: Integers, axis: int) -> npt.NDArray[Any]:
@@ -268,7 +268,9 @@ def feasible(alpha: Array, C: float, largest: int) -> tuple[Integers, int]:
     return reduce_surplus(whole, int(whole.sum()) - limit), q
 
 
-def combination(measure: Measure, counts: npt.NDArray[Any], losses: Array, whole: Integers, q: int) -> LabellingsDual:
+def combine_labellings(
+    measure: Measure, counts: npt.NDArray[Any], losses: Array, whole: Integers, q: int
+) -> LabellingsDual:
     """The dual vector of integers `whole` over labellings; its v and its g rounded down."""
     total = np.zeros(measure.n, dtype=np.int64)
     for k in range(whole.size):  # no copy of all counts as 64-bit integers
@@ -298,4 +300,4 @@ def combine_dual(name: str, kept: Mapping[str, npt.NDArray[Any]], measure: Measu
     counts, losses, whole = (kept[f"{name}_{part}"] for part in ("counts", "losses", "whole"))
     if counts.shape != (whole.size, measure.n) or losses.shape != whole.shape or np.any(whole < 0):
         raise ValueError("a dual vector is over other labellings")
-    return combination(measure, counts, losses, whole, int(kept[f"{name}_q"]))
+    return combine_labellings(measure, counts, losses, whole, int(kept[f"{name}_q"]))

@@ -28,7 +28,7 @@ def project(alpha: Array, top: Array, y: Array, bias: bool, c: Array | None = No
     """
     if not bias:
         return np.asarray(np.clip(alpha, 0.0, top), dtype=float)
-    from mipfs.kernels.projection import nearest
+    from mipfs.kernels.projection import project_on_box
     from mipfs.kernels.structures import only_read
 
     slope = y if c is None else c * y
@@ -36,5 +36,5 @@ def project(alpha: Array, top: Array, y: Array, bias: bool, c: Array | None = No
     breaks = np.concatenate([alpha / slope, ((alpha - top) / slope)[np.isfinite(top)]])
     breaks.sort()
     found = np.empty(alpha.size)
-    nearest(only_read(alpha), only_read(slope), only_read(top), only_read(y), breaks, found)
+    project_on_box(only_read(alpha), only_read(slope), only_read(top), only_read(y), breaks, found)
     return found

@@ -158,17 +158,17 @@ class SvmSolver(ABC):
         # The kernels see columns √σ∘x, so that ½‖u‖² is ½ Σ w_j²/σ_j.
         root = np.full(ids.size, np.sqrt(self.size)) if sigma is None else np.sqrt(self.size * sigma)
         n, d = self.data.n_samples, ids.size + int(self.bias)
-        A, shift = kernel_rows(self.data, ids, root, self._taken_off, self.bias, self.bias, self._room)
+        A, shift = kernel_rows(self.data, ids, root, self._taken_off, self.bias, self.bias, self._row_buffer)
         k = ids.size
         if self._work.shape[1] < n + d:
             self._work = np.empty((7, n + d))
-        u, alpha, rho, warm = self._begin(k, root, shift, start)
-        rows, c, kind, signs = self._distinct(A, ids)
+        u, alpha, rho, warm = self._starting_values(k, root, shift, start)
+        rows, c, kind, signs = self._distinct_rows(A, ids)
         best = None
         steps = 0
         for attempt in range(MOST_ATTEMPTS):
             if attempt == RESTART_ATTEMPT:
-                u, alpha, rho, warm = self._begin(k, root, shift, None)
+                u, alpha, rho, warm = self._starting_values(k, root, shift, None)
             goal = max(tol * 0.1**attempt, 1e-15)
             self.until = self.enough / self.size if attempt == 0 else np.inf
             own = alpha if kind is None else np.bincount(kind, alpha).astype(float)
@@ -181,8 +181,8 @@ class SvmSolver(ABC):
             steps = steps + taken
             warm = True
             if not (np.all(np.isfinite(u)) and np.all(np.isfinite(alpha))):
-                u, alpha, rho, warm = self._begin(k, root, shift, None)
-            found = self._recompute(A, ids, u, alpha, root, shift, rho, steps)
+                u, alpha, rho, warm = self._starting_values(k, root, shift, None)
+            found = self._evaluate_rounded(A, ids, u, alpha, root, shift, rho, steps)
             if best is None or found.gap < best.gap:
                 best = found
             if best.gap <= tol or best.dual >= self.enough or self.must_stop():
@@ -190,7 +190,7 @@ class SvmSolver(ABC):
         assert best is not None
         return best
 
-    def _distinct(self, A: Any, ids: Integers) -> tuple[Any, Array, Integers | None, Array]:
+    def _distinct_rows(self, A: Any, ids: Integers) -> tuple[Any, Array, Integers | None, Array]:
         """Rows and weights to minimise over, one row of every kind where sparse samples are alike on the columns.
 
         Returns
@@ -216,13 +216,13 @@ class SvmSolver(ABC):
         c = np.bincount(kind, self.unit_c).astype(float)
         return rows_at(A, first) if isinstance(A, tuple) else A[first], c, kind, data.y[first]
 
-    def _room(self, size: int) -> Array:
+    def _row_buffer(self, size: int) -> Array:
         """The buffer of dense rows, grown where it is too small."""
         if self._buffer.size < size:
             self._buffer = np.empty(size)
         return self._buffer
 
-    def _begin(
+    def _starting_values(
         self, k: int, root: Array, shift: Array, start: tuple[Array, float, Array, float] | None
     ) -> tuple[Array, Array, float, bool]:
         alpha, rho = self.start()
@@ -235,11 +235,11 @@ class SvmSolver(ABC):
             u[k] = b - float(shift @ w)
         return u, warm_alpha / self.size, max(WARM_RHO_SHARE * last, rho), True
 
-    def _recompute(
+    def _evaluate_rounded(
         self, A: Any, ids: Integers, u: Array, alpha: Array, root: Array, shift: Array, rho: float, steps: int
     ) -> SVM:
         """Round the dual vector to a feasible one and evaluate both sides."""
-        from mipfs.kernels.newton import combine, margins
+        from mipfs.kernels.newton import combine_rows, margins
 
         n, k = self.data.n_samples, ids.size
         whole, q = self.loss.feasible_dual(self.size * alpha, self.c, self.data.y, self.bias)
@@ -249,7 +249,7 @@ class SvmSolver(ABC):
         m = np.empty(n)
         pulled = np.empty(u.size)
         margins(A, u, m)
-        combine(A, np.arange(n), exact, pulled)
+        combine_rows(A, np.arange(n), exact, pulled)
         with np.errstate(over="ignore"):  # what overflows proves nothing
             length = float(pulled[:k] @ pulled[:k])
         dual = self.loss.dual_value(exact, self.c) - 0.5 / self.size * length
@@ -258,8 +258,8 @@ class SvmSolver(ABC):
         squares = 0.5 * self.size * float(u[:k] @ u[:k])
         loss = self.loss.value(m, self.c)
         if self.loss.vanishes and n:
-            least, move = self._centre(m)
-            factor, doubt = self._clearing(ids, w, b + move, least)
+            least, move = self._central_margin(m)
+            factor, doubt = self._margin_lifting_factor(ids, w, b + move, least)
             if squares * factor * factor < squares + loss + doubt * float(self.c.max()):
                 w = factor * w
                 b = factor * (b + move)
@@ -267,14 +267,14 @@ class SvmSolver(ABC):
                 loss = 0.0
         return SVM(w, b, exact, squares + loss, dual, rho, steps, q)
 
-    def _centre(self, m: Array) -> tuple[float, float]:
+    def _central_margin(self, m: Array) -> tuple[float, float]:
         """The least margin once both classes have the same, of margins m (n,), and how far b moves for that."""
         first, second = (float(np.minimum.reduce(m[members], initial=np.inf)) for members in self._classes)
         if self.bias and math.isfinite(first) and math.isfinite(second):
             return 0.5 * (first + second), 0.5 * (second - first)
         return float(m.min()), 0.0
 
-    def _clearing(self, ids: Integers, w: Array, b: float, least: float) -> tuple[float, float]:
+    def _margin_lifting_factor(self, ids: Integers, w: Array, b: float, least: float) -> tuple[float, float]:
         """The factor that lifts all margins of (w, b), of which `least` is the least, to 1, and what they are off by.
 
         At C = 1e8 a margin of 1 − 1e-16 costs as much as a weight of 1e-4. So it is as much more as rounding can take
@@ -310,15 +310,15 @@ class ColumnShift:
         self._bias = bias
         self._share = share
         whole = data.block()
-        self._all = self._means(whole) if bias and whole.is_stored and not whole.is_sparse else None
+        self._all = self._column_means(whole) if bias and whole.is_stored and not whole.is_sparse else None
 
     def __getitem__(self, ids: Integers) -> Array:
         """Of the columns `ids` (k,), shape (k,)."""
         if not self._bias:
             return np.asarray(self._data.center[ids])
-        return self._means(self._data.block(ids)) if self._all is None else self._all[ids]
+        return self._column_means(self._data.block(ids)) if self._all is None else self._all[ids]
 
-    def _means(self, block: Block) -> Array:
+    def _column_means(self, block: Block) -> Array:
         return block.means() if self._share is None else np.asarray(block.values.T @ self._share)
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import mipfs
-from mipfs.atoms.groups import Groups, spans
+from mipfs.atoms.groups import Groups, concatenate_ranges
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.losses.hinge import LOSS as hinge
@@ -110,8 +110,8 @@ def test_a_shared_column_is_penalised_as_two_halves() -> None:
 
 
 def test_spans() -> None:
-    assert spans(np.array([5, 0, 9]), np.array([2, 0, 3])).tolist() == [5, 6, 9, 10, 11]
-    assert spans(np.empty(0, int), np.empty(0, int)).tolist() == []
+    assert concatenate_ranges(np.array([5, 0, 9]), np.array([2, 0, 3])).tolist() == [5, 6, 9, 10, 11]
+    assert concatenate_ranges(np.empty(0, int), np.empty(0, int)).tolist() == []
 
 
 @pytest.mark.parametrize(

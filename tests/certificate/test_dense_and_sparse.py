@@ -88,7 +88,7 @@ def test_what_is_stored_and_what_is_rounded_off_add_up(seed: int, kind: Any) -> 
         data = Instance.from_arrays(store(X), y, scale=kind)
         block, of = data.exactly(np.arange(X.shape[1]))
         values = block.values.toarray() if block.is_sparse else block.values
-        stated = matrix.standing(X, data.shift, data.scale)
+        stated = matrix.scaled_user_values(X, data.shift, data.scale)
         np.testing.assert_array_equal(data.stated(np.arange(X.shape[1])), stated)
         for j, column in enumerate(stated.T.tolist()):
             mine = np.flatnonzero(of == j)

@@ -346,10 +346,10 @@ def test_the_folds_are_solved_again(
         for point in document["points"]:
             point["fold_classifiers"] = [zero] * 3
             point["errors"] = [float(np.mean(data.y[fold == f] < 0)) for f in range(3)]
-            summary = paths._summary(point["errors"])
+            summary = paths._error_summary(point["errors"])
             point |= summary
         first = paths.StatedPath(document)
-        least, simplest = first._choice()
+        least, simplest = first._recomputed_choice()
         _choose(document, least, simplest)
         file.write_text(json.dumps(document))
         assert main(["verify", str(file), str(room / "two.csv")]) == 0, capsys.readouterr().err

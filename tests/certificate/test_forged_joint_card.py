@@ -265,6 +265,6 @@ def test_the_minimum_on_a_cone_is_that_of_the_search() -> None:
         exact = float(second.least_on_cone(terms))
         v = q / s - in_polar(q / s - project_on_cone(q / s, s * low, s * high), s, low, high)
         assert -0.5 * float(v @ v) == pytest.approx(exact, abs=1e-9)
-        first = -float(_Vectors._cone(q, np.zeros(k), squares, low, high))
+        first = -float(_Vectors._conic_minimum(q, np.zeros(k), squares, low, high))
         assert first <= exact + 1e-15
         assert first == pytest.approx(exact, abs=1e-9)

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import mipfs
-from mipfs.check.known import calls
+from mipfs.check.known import names_label
 from mipfs.cli import main
 from mipfs.data.instance import Instance, Labels
 from mipfs.estimators.fsp import FSPClassifier
@@ -121,11 +121,11 @@ def test_both_refuse_a_derived_row_that_lacks_a_multiplier(field: str) -> None:
 
 def test_a_label_is_called_by_its_text_or_its_number() -> None:
     assert all(
-        calls(stated, label) for stated, label in [(1, 1), (1.0, 1), ("1", 1), ("+1", 1), ("1.0", 1), (-1, "-1")]
+        names_label(stated, label) for stated, label in [(1, 1), (1.0, 1), ("1", 1), ("+1", 1), ("1.0", 1), (-1, "-1")]
     )
-    assert all(calls(stated, label) for stated, label in [(True, "True"), ("not 1.0", "not 1"), ("a", "a")])
+    assert all(names_label(stated, label) for stated, label in [(True, "True"), ("not 1.0", "not 1"), ("a", "a")])
     others = [(True, 1), (1, True), (1, -1), ("A", "a"), ("nan", "NaN"), ("1_0", 10), ("inf", "Infinity"), (None, 0)]
-    assert not any(calls(stated, label) for stated, label in others)
+    assert not any(names_label(stated, label) for stated, label in others)
 
 
 @pytest.mark.parametrize("labels", [(-1, 1.0), (-1.0, 1.0), ("-1", "+1"), (-1, True), (-1, "x"), (1, -1), (-1, -1.0)])

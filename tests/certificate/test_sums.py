@@ -78,7 +78,7 @@ def test_the_objective_is_that_of_rational_arithmetic(seed: int) -> None:
     statement = Statement(document, problem.data)
     chosen, ids = statement.ids(document["selected"]), problem.data.columns_of(list(document["weights"]))
     weights = np.array(list(document["weights"].values()))
-    b = classifier._intercept(statement, ids, weights, document["intercept"])
+    b = classifier._exact_intercept(statement, ids, weights, document["intercept"])
     rho = 1.0 if statement.margin == "unit" else -2.0 * document["objective"]
     found, error = classifier.value(statement, chosen, classifier.StatedClassifier(chosen, ids, weights, b, rho))
     exact = exact_objective(document, problem.data)

@@ -13,9 +13,9 @@ import pytest
 from scipy import sparse
 
 import mipfs
-from mipfs.check.rounding import CertificateError, above, below, gap_between, number, rational, sum_below
+from mipfs.check.rounding import CertificateError, above, below, gap_between, number, read_rational, sum_below
 from mipfs.check.tree import check
-from mipfs.check.verdict import closes
+from mipfs.check.verdict import require_closed_gap
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError
 from mipfs.problem import Problem
@@ -29,15 +29,15 @@ from tests.certificate.truth import Truth
 
 
 def test_texts_of_numbers_are_read_exactly_or_not_at_all() -> None:
-    assert rational(b"-2/1" + b"0" * 324, "m") == Fraction(-2, 10**324)
-    assert rational(b"3", "m") == 3
-    assert rational(0.1, "m") == Fraction(0.1)
+    assert read_rational(b"-2/1" + b"0" * 324, "m") == Fraction(-2, 10**324)
+    assert read_rational(b"3", "m") == 3
+    assert read_rational(0.1, "m") == Fraction(0.1)
     for text in (b"1_0", b" 1", b"+1", b"1/-2", b"0x1", b"1/0", b"1e3", b"", b"1/2/3", b"1.5", "٣".encode(), b"nan"):
         with pytest.raises(CertificateError):
-            rational(text, "m")
+            read_rational(text, "m")
     for value in (math.inf, math.nan, True, None):
         with pytest.raises(CertificateError):
-            rational(value, "m")  # type: ignore[arg-type]
+            read_rational(value, "m")  # type: ignore[arg-type]
     with pytest.raises(CertificateError, match="no float holds"):
         number(2**53 + 1, "a coefficient")
     assert number(2**60, "a coefficient") == 2.0**60
@@ -63,11 +63,11 @@ def test_the_gap_is_relative_to_the_objective_whatever_its_size() -> None:
     for size in (1e-100, 5e-12, 1.0, 1e20):
         assert gap_between(size, 0.5 * size) == 0.5
         assert gap_between(-0.5 * size, -size) == 1.0
-        closes("OPTIMAL", size, 1e-15 * size, (1 - 1e-4) * size, 1e-4, "certified")
+        require_closed_gap("OPTIMAL", size, 1e-15 * size, (1 - 1e-4) * size, 1e-4, "certified")
         with pytest.raises(CertificateError, match=r"only 0\.0002 is"):
-            closes("OPTIMAL", size, 0.0, (1 - 2e-4) * size, 1e-4, "certified")
+            require_closed_gap("OPTIMAL", size, 0.0, (1 - 2e-4) * size, 1e-4, "certified")
         with pytest.raises(CertificateError, match="in doubt"):
-            closes("OPTIMAL", size, 1e-6 * size, (1 - 1e-4) * size, 1e-4, "certified")
+            require_closed_gap("OPTIMAL", size, 1e-6 * size, (1 - 1e-4) * size, 1e-4, "certified")
     assert gap_between(0.0, 0.0) == 0.0 == gap_between(-1.0, -1.0)
     assert gap_between(0.0, -1e-300) == math.inf == gap_between(math.inf, 1.0)
 

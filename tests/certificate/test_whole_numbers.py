@@ -15,7 +15,7 @@ from scipy import sparse
 
 import mipfs
 from mipfs.problem import Problem
-from mipfs.result.advice import advice
+from mipfs.result.advice import advice_in_words
 from mipfs.result.result import Result, StopReason
 from mipfs.selection.rows import Extras, Rows
 from tests import whole_numbers
@@ -243,8 +243,8 @@ def test_where_no_proof_is_found_the_words_are_about_the_rows(monkeypatch: pytes
     assert late.status.name == "NO_SOLUTION"
     assert late.stop_reason in (StopReason.NUMERICAL, StopReason.TIME_LIMIT)
     result = replace(late, stop_reason=StopReason.NUMERICAL)
-    words = advice(result)
-    assert "more time" in advice(replace(late, stop_reason=StopReason.TIME_LIMIT))
+    words = advice_in_words(result)
+    assert "more time" in advice_in_words(replace(late, stop_reason=StopReason.TIME_LIMIT))
     assert "C" not in words
     assert "bounds on 'z0', 'z1', 'z2'" in words
     assert "between the two ends of 'row 0'" in words

@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_where_says_what_is_read_and_written(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compile", "--where", "--json", "-"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["read"] == [str(folder) for folder in kept.folders()]
+    assert found["read"] == [str(folder) for folder in kept.cache_folders()]
     assert found["written"] == str(kept.home())
     assert main(["compile", "--where"]) == 0
     assert str(kept.home()) in capsys.readouterr().out

@@ -17,7 +17,7 @@ from rich.console import Console
 import mipfs
 from mipfs.cli.live_path import View
 from mipfs.cli.output import OutputTargets
-from mipfs.cli.path import _axes, finish_path
+from mipfs.cli.path import _split_axes, finish_path
 from mipfs.lab.studies.solution_path import SolutionPath
 from mipfs.report.numbers import percent
 from tests.cli.outcome import Cli
@@ -68,11 +68,11 @@ def test_the_json_on_standard_output_is_alone(cli: Cli, small: Path) -> None:
 
 def test_a_single_value_beside_an_axis_is_a_parameter() -> None:
     auto = ({"lam": "auto:6"}, {"C": 0.1, "M": 5})
-    assert _axes("5", "0.1", "auto:6", None) == auto
-    assert _axes("1:2", None, "0.5", None) == ({"M": range(1, 3)}, {"lam": 0.5})
-    assert _axes("1:2", "1", "0.5", None) == ({"M": range(1, 3)}, {"C": 1.0, "lam": 0.5})
-    assert _axes("1:2", "0.1,1", "0.5", None) == ({"M": range(1, 3), "C": [0.1, 1.0]}, {"lam": 0.5})
-    assert _axes("3", "1", None, "rows.lp") == ({}, {"C": 1.0, "M": 3})
+    assert _split_axes("5", "0.1", "auto:6", None) == auto
+    assert _split_axes("1:2", None, "0.5", None) == ({"M": range(1, 3)}, {"lam": 0.5})
+    assert _split_axes("1:2", "1", "0.5", None) == ({"M": range(1, 3)}, {"C": 1.0, "lam": 0.5})
+    assert _split_axes("1:2", "0.1,1", "0.5", None) == ({"M": range(1, 3), "C": [0.1, 1.0]}, {"lam": 0.5})
+    assert _split_axes("3", "1", None, "rows.lp") == ({}, {"C": 1.0, "M": 3})
 
 
 @pytest.mark.slow

@@ -65,7 +65,7 @@ def test_a_process_does_not_work_for_what_it_does_not_need() -> None:
         "    time.sleep(0.3)\n"
         "    print(time.process_time() - time.thread_time(), gc.get_threshold()[0])\n"
         "    return 0\n"
-        "cli._call = call\n"
+        "cli._run_app = call\n"
         "cli.main()\n"
     )
     unlimited = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
@@ -80,7 +80,8 @@ def test_what_the_user_says_of_waiting_threads_stays_and_so_does_a_process_that_
     code = (
         "import gc, os, sys, mipfs.cli as cli\n"
         "before = gc.get_threshold()\n"
-        "cli._call = lambda argv: print(os.environ.get('OPENBLAS_THREAD_TIMEOUT'), gc.get_threshold() == before) or 0\n"
+        "cli._run_app = lambda argv: print(os.environ.get('OPENBLAS_THREAD_TIMEOUT'), gc.get_threshold() == before) "
+        "or 0\n"
         "cli.main(sys.argv[1:] or None)\n"
     )
     unset = {name: value for name, value in os.environ.items() if name != "OPENBLAS_THREAD_TIMEOUT"}

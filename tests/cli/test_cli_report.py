@@ -133,7 +133,7 @@ def test_the_demo_leaves_a_page_and_opens_it(cli: Cli, tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     opened: list[str] = []
     monkeypatch.setattr(webbrowser, "open", lambda url: not opened.append(url))
-    monkeypatch.setattr(demo, "_climb", lambda *_: page_cases.ladder())  # test_cli_commands has the true one
+    monkeypatch.setattr(demo, "_climb_ladder", lambda *_: page_cases.ladder())  # test_cli_commands has the true one
     assert cli("demo", "--quiet").code == 0
     assert list(tmp_path.iterdir()) == [], "where nothing is said nothing is left"
     assert cli("demo", "--open").code == 0
@@ -150,17 +150,17 @@ def test_the_demo_leaves_a_page_and_opens_it(cli: Cli, tmp_path: Path, monkeypat
 def test_a_folder_that_cannot_be_written(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o500)
     monkeypatch.chdir(tmp_path)
-    assert Path(demo._place()).parent != Path()
+    assert Path(demo._page_folder()).parent != Path()
 
 
 def test_where_the_page_goes_that_nobody_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert demo._place() == demo.PAGE
+    assert demo._page_folder() == demo.PAGE
     (tmp_path / demo.PAGE).mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "other"))
     (tmp_path / "other").mkdir()
-    assert demo._place() == str(tmp_path / "other" / demo.PAGE)
-    output_file.check(Path(demo._place()))
+    assert demo._page_folder() == str(tmp_path / "other" / demo.PAGE)
+    output_file.check(Path(demo._page_folder()))
 
 
 def test_a_stability_report_is_read_again(cli: Cli, credit: Path) -> None:

@@ -16,7 +16,7 @@ from mipfs.errors import UsageError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
-from mipfs.run.carry import carry, support, taken_over
+from mipfs.run.carry import carry_cuts, support, taken_over
 
 P = 9
 
@@ -56,7 +56,7 @@ def test_the_cuts_that_are_carried_keep_the_bound_of_the_relaxation(seed: int, M
     data = draw(seed)
     pool = pool_of(Problem(data, M=3, C=0.5))
     after = Problem(data, M=M, C=0.5, lam=lam)
-    carried = carry(pool, after)
+    carried = carry_cuts(pool, after)
     assert 0 < len(carried) < len(pool)
     assert relaxed_bound(carried, after) == pytest.approx(relaxed_bound(pool, after), rel=1e-5)
     rows = {slopes.tobytes() for slopes in pool.slopes}
@@ -65,7 +65,7 @@ def test_the_cuts_that_are_carried_keep_the_bound_of_the_relaxation(seed: int, M
 
 def test_nothing_is_carried_from_nothing() -> None:
     problem = Problem(draw(0), M=2)
-    assert len(carry(CutPool(problem), problem)) == 0
+    assert len(carry_cuts(CutPool(problem), problem)) == 0
     assert support(CutPool(problem), problem, ("x3", "x1")) == ("x1", "x3")
 
 

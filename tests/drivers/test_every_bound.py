@@ -99,12 +99,12 @@ def test_a_cut_over_a_cardinality_row(kind: str) -> None:
         exact = value_of(one, cut.slopes, problem.penalty)
         found = [conic.lower(problem, cut), conic.lower_over_hull(problem, cut)]
         pool = SimpleNamespace(constants=np.array([cut.constant]), slopes=cut.slopes[None, :])
-        better = milp_master._better(None, problem, pool, 0)
+        better = milp_master._better_evidence(None, problem, pool, 0)
         assert better is not None
         at = SimpleNamespace(problem=problem, low=np.zeros(one.p), high=np.zeros(one.p))
         at.low[one.inside] = at.high[one.inside] = at.high[one.free] = 1.0
         pricing = Pricing(problem.selection)
-        priced, _ = Boolean._priced(at, cut, pricing.none)
+        priced, _ = Boolean._bound_at_prices(at, cut, pricing.none)
         for value in (*found, better[0], priced):
             check(value, *exact, times=12)
 
@@ -141,7 +141,7 @@ def test_the_most_violated_selection(way: str, kind: str) -> None:
         problem.M, count = M, int(np.count_nonzero(sizes[:M]))
         ids, g = np.arange(count), one.cut.constant
         oracle = SimpleNamespace(
-            problem=problem, top=None, _search=None, _by_best=True, _wide=lambda M: M, relaxation="box"
+            problem=problem, top=None, _search=None, _by_best=True, _count_candidates=lambda M: M, relaxation="box"
         )
         oracle._of_best = MostViolated._of_best
         if way == "top":
@@ -161,7 +161,7 @@ def test_the_most_violated_selection(way: str, kind: str) -> None:
             exact_of = value_of(one, scores, problem.penalty)
         else:
             exact_of = exactly(g, [], exact, M)
-        value = MostViolated.at(oracle, np.zeros(1), g)[2]
+        value = MostViolated.selection_of_scores(oracle, np.zeros(1), g)[2]
         check(value, *exact_of, times=8)
 
 
@@ -221,7 +221,7 @@ def test_multipliers_of_rows(kind: str) -> None:
         penalties = prices.penalties(problem.penalty)
         assert all(Fraction(a) <= Fraction(c) - b for a, b, c in zip(penalties, pulled, problem.penalty, strict=True))
         at = SimpleNamespace(problem=problem, low=low, high=high)
-        check(Boolean._priced(at, cut, prices)[0], exact, size, count, times=40)
+        check(Boolean._bound_at_prices(at, cut, prices)[0], exact, size, count, times=40)
 
         states = np.full(one.p, OUTSIDE, dtype=np.int8)
         states[one.inside], states[one.free] = INSIDE, FREE
@@ -301,7 +301,7 @@ def test_the_best_cut_of_a_leaf_of_the_master(kind: str) -> None:
         master.penalty, master.extra_cost = one.problem.penalty, one.problem.selection.rows.extra.cost
         master.pool = SimpleNamespace(slopes=slopes, constants=constants, values=said(values))  # type: ignore[assignment]
         node: Any = SimpleNamespace(lb=sigma, bound=-np.inf, settled=False)
-        master._leaf(node, np.inf, bool)
+        master._ask_at_leaf(node, np.inf, bool)
         best = int(node.evidence.cuts[0])
         assert best == int(np.argmax(values))
         gain = [Fraction(a) / 2 - Fraction(c) for a, c in zip(slopes[best], one.problem.penalty, strict=True)]
@@ -317,7 +317,7 @@ def test_a_dual_vector_near_one_that_was_searched(kind: str) -> None:
         oracle = SimpleNamespace(problem=one.problem, top=object.__new__(TopFeatures))
         oracle.top.largest_norm, oracle.top.largest_center = 1.0, 0.0
         zero = np.zeros(1)
-        found = MostViolated._near(oracle, zero, zero, 1.0, total_of, one.cut.constant)
+        found = MostViolated._bound_near(oracle, zero, zero, 1.0, total_of, one.cut.constant)
         assert found is not None
         exact = [Fraction(one.cut.constant), -Fraction(total_of) / 2]
         check(found[2], sum(exact, Fraction(0)), sum(map(abs, exact), Fraction(0)), 2, times=8)

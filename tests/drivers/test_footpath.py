@@ -60,13 +60,13 @@ def with_extra(problem: Problem, A: Any, high: Any) -> Problem:
 @pytest.mark.parametrize("has_extra", [False, True])
 def test_what_an_lp_shows_to_be_empty_is_refuted(has_extra: bool, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where feature 5 is in, three of a cycle of five are wanted, of which no two neighbours may be: no row says so."""
-    left, read = list[int](), Footpath._settle
+    left, read = list[int](), Footpath._settle_node
 
     def settled(footpath: Footpath, handed: Any, of: int) -> None:
         read(footpath, handed, of)
         left.append(int(handed[4].nodes["why"][of, 0]))
 
-    monkeypatch.setattr(Footpath, "_settle", settled)
+    monkeypatch.setattr(Footpath, "_settle_node", settled)
     A, high = cycle(5)
     bare = Problem(drawn(seed, -2.0), M=5, C=2.0)
     plain = bare.with_rows(A, -np.inf, high)

@@ -16,7 +16,7 @@ from mipfs.data.blocked import split_in_memory
 from mipfs.data.instance import Instance
 from mipfs.drivers.kelley import Options
 from mipfs.drivers.most_violated import MostViolated
-from mipfs.inner.alike import alike
+from mipfs.inner.alike import group_alike_samples
 from mipfs.inner.restricted import feasible
 from mipfs.losses import get_loss
 from mipfs.plumbing import digest
@@ -130,9 +130,12 @@ def test_few_vectors_over_the_samples_at_a_time(monkeypatch: pytest.MonkeyPatch)
         oracle(alpha)
 
     assert peak(asked, n) < 1.3  # v, then a multiple of α
-    assert oracle.best[0] > oracle.at(alpha * y, dual_value_below(get_loss(problem.loss), alpha, problem.c_i))[2]
+    assert (
+        oracle.best[0]
+        > oracle.selection_of_scores(alpha * y, dual_value_below(get_loss(problem.loss), alpha, problem.c_i))[2]
+    )
     assert peak(lambda: feasible(problem, alpha, in_place=True), n) < 0.3
-    kinds = alike(problem, np.arange(3))
+    kinds = group_alike_samples(problem, np.arange(3))
     assert kinds is not None
     assert peak(lambda: kinds.spread(np.ones(kinds.first.size), problem.c_i), n) < 1.3
     assert peak(lambda: problem.evaluate([0, 1], np.ones(2), 0.0), n) < 0.4

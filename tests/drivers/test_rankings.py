@@ -54,8 +54,8 @@ def test_the_rounded_objective_is_never_worse_than_by_sigma_by_weight_or_by_scor
             by.extend([pool.mixture(last.mu, w.size), np.abs(w), score])
         return ranked(problem, pool, last, among)
 
-    ranked = rounding.rankings
-    monkeypatch.setattr(rounding, "rankings", seen)
+    ranked = rounding.rounding_rankings
+    monkeypatch.setattr(rounding, "rounding_rankings", seen)
     plain = mipfs.solve(problem, "kelley", T=T, polish=False)
     polished = mipfs.solve(problem, "kelley", T=T)
     subproblem = Subproblem(problem)

@@ -63,7 +63,7 @@ def stepped(relaxation: RowsRelaxation, y: Any, states: Any, outcome: NodeOutcom
     )
     steering = steering_of(NodeSettings())["prices"]
     sides, places = relaxation.propagation.sides, np.empty(P, dtype=np.int64)
-    step(kernel._Z, kernel.samples, sides, relaxed, y, steering, places, after)
+    step(kernel._signed_columns, kernel.samples, sides, relaxed, y, steering, places, after)
     return after
 
 

@@ -261,12 +261,12 @@ def test_a_big_m_may_be_above_the_problem_where_sigma_is_small() -> None:
     at_small = np.full(P, 1e-3)
     found = Evaluation(made, problem, _FixedProgram(made, problem))
     place = ProgramPoint(at_small, np.zeros(P), 0.0)
-    assert found._fixed.at(place)[1] > 1.01 * found._value(place)[1]  # type: ignore[union-attr]
-    found._compare(place, exact=False)
+    assert found._fixed.at(place)[1] > 1.01 * found._value_interval(place)[1]  # type: ignore[union-attr]
+    found._compare_values(place, exact=False)
     result = mipfs.solve(problem, "branch", gap=1e-7)
     found.check(point_of(result, problem), result.objective)
     with pytest.raises(UsageError, match=r"is more at the selection of 0.001 "):
-        found.check(point_of(result, problem), 100.0 * found._value(place)[1])
+        found.check(point_of(result, problem), 100.0 * found._value_interval(place)[1])
     assert mipfs.solve(made, "branch", gap=1e-7).objective == pytest.approx(result.objective, rel=1e-6)
 
 

@@ -207,7 +207,7 @@ def test_refused_by_name(change: Callable[[Any, Any], list[Any]], words: str) ->
 
 def test_what_does_not_carry_them() -> None:
     groups = mipfs.atoms.make("groups", data(), groups={"a": ["x1", "x2"], "b": ["x2", "x3", "x4", "x5"]})
-    model = mipfs.formulation.algebraic(mipfs.Problem(groups.data, atoms=groups, M=1))
+    model = mipfs.formulation.algebraic_model(mipfs.Problem(groups.data, atoms=groups, M=1))
     model.svm.w["a", "x1"].setlb(0.0)
     assert compile(model).weight_bounds == {"x1": (0.0, np.inf)}
     model.svm.w["a", "x2"].setlb(0.0)
@@ -217,7 +217,7 @@ def test_what_does_not_carry_them() -> None:
     with pytest.raises(RowError, match="about 2 weights in one row"):
         compile(program.with_constraints([program.variables["w"][1] >= 0]))
     scaled = mipfs.atoms.make("features", data(), scaling="norm")
-    model = mipfs.formulation.algebraic(mipfs.Problem(scaled.data, atoms=scaled, M=1))
+    model = mipfs.formulation.algebraic_model(mipfs.Problem(scaled.data, atoms=scaled, M=1))
     model.svm.w["x1"].setlb(0.0)
     with pytest.raises(RowError, match="has bounds; they are about weights of single features, not scaled features"):
         compile(model)

@@ -10,7 +10,7 @@ import mipfs
 from mipfs.data.blocked import split_in_memory
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import equal_rows
-from mipfs.inner.alike import alike
+from mipfs.inner.alike import group_alike_samples
 from mipfs.inner.subproblem import Subproblem
 
 
@@ -41,10 +41,10 @@ def test_the_value_is_that_of_all_samples(loss: str, weighted: bool) -> None:
     weight = np.random.default_rng(1).integers(1, 4, y.size).astype(float) if weighted else None
     data = Instance.from_arrays(split_in_memory(X, 5), y, sample_weight=weight)
     problem = mipfs.Problem(data, loss=loss, M=3, C=0.5)
-    found = alike(problem, np.array([0, 3, 5, 7]))
+    found = group_alike_samples(problem, np.array([0, 3, 5, 7]))
     assert found is not None
     assert not found.take(np.arange(12)) or found.first.size <= 450
-    found = alike(problem, np.array([3, 7]))
+    found = group_alike_samples(problem, np.array([3, 7]))
     assert found is not None
     assert found.take(np.array([0, 7, 5]))
     np.testing.assert_array_equal(found.columns, [0, 3, 5, 7])
@@ -62,8 +62,8 @@ def test_the_value_is_that_of_all_samples(loss: str, weighted: bool) -> None:
 
 def test_dense_and_centred_data_is_left_as_it_is() -> None:
     X, y = drawn(5, 900)
-    assert alike(mipfs.Problem(Instance.from_arrays(X.toarray(), y), M=2), np.arange(3)) is None
-    assert alike(mipfs.Problem(Instance.from_arrays(X, y, scale="standard"), M=2), np.arange(3)) is None
+    assert group_alike_samples(mipfs.Problem(Instance.from_arrays(X.toarray(), y), M=2), np.arange(3)) is None
+    assert group_alike_samples(mipfs.Problem(Instance.from_arrays(X, y, scale="standard"), M=2), np.arange(3)) is None
 
 
 @pytest.mark.sampled(2)

@@ -7,7 +7,7 @@ import pytest
 
 import mipfs
 from mipfs.errors import MissingExtraError, UsageError
-from mipfs.inner.array_batch import ArrayBatch, Iteration, find_lanes_left, library
+from mipfs.inner.array_batch import ArrayBatch, Iteration, array_library, find_lanes_left
 from mipfs.inner.batch import Batch
 from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE
 from mipfs.kernels import batch
@@ -46,12 +46,18 @@ def test_the_iteration_is_the_compiled_one(kind: str, loss: str, n: int) -> None
     k, B = problem.atoms.count, 4
     r = np.random.default_rng(k)
     solver = ArrayBatch(problem, np.arange(k), NEVER)
-    handed = samples, _, rows, _, given, _, own = solver._ready(1, NO_ROWS)
+    handed = samples, _, rows, _, given, _, own = solver._prepare_exploration(1, NO_ROWS)
     compiled = solver.made(handed)
     lanes = own.lanes
     for array in (lanes.x, lanes.c, lanes.m, lanes.d):
         array[:B] = 0.3 * r.normal(size=array[:B].shape)
-    lanes.states[:B], lanes.room[:B], lanes.scale[:B], lanes.used[:B], lanes.value[:B] = FREE, 3, 0.0, 10, 0.0
+    lanes.states[:B], lanes.room[:B], lanes.threshold_start[:B], lanes.used[:B], lanes.cardinality_multiplier[:B] = (
+        FREE,
+        3,
+        0.0,
+        10,
+        0.0,
+    )
     lanes.states[1, 0], lanes.states[2, 1], lanes.room[1], lanes.room[3] = INSIDE, OUTSIDE, 2, 0
     lanes.costs[:B], lanes.rm[:B], lanes.intercept[:B] = given.shape.costs, 0.3, 0.0
     lanes.rx[:B], lanes.lower[:B], lanes.upper[:B] = [1.0, 2.0, 5.0, 3.0], -np.inf, np.inf
@@ -63,11 +69,11 @@ def test_the_iteration_is_the_compiled_one(kind: str, loss: str, n: int) -> None
         for name in ("x", "c", "w", "m", "d", "alpha", "sigma"):
             np.testing.assert_allclose(getattr(state, name), getattr(lanes, name)[:B], atol=6e-3, err_msg=name)
     run(compiled.look, (given, samples, rows, own, B))
-    lower, upper = iteration.look(state)
+    lower, upper = iteration.evaluate_bounds(state)
     np.testing.assert_allclose(lower, lanes.lower[:B], rtol=2e-3, atol=2e-3)
     np.testing.assert_allclose(upper, lanes.upper[:B], rtol=2e-3, atol=2e-3)
     lanes.used[:B] = 10
-    batch.adapt(lanes, problem.data.n_samples, 10, B)
+    batch.adapt_penalties(lanes, problem.data.n_samples, 10, B)
     iteration.adapt(state, np.ones(B, dtype=bool))
     np.testing.assert_allclose(state.rx[:, 0], lanes.rx[:B], rtol=2e-2)
     np.testing.assert_allclose(state.rm[:, 0], lanes.rm[:B], rtol=2e-2)
@@ -112,7 +118,7 @@ def test_devices_and_what_arrays_do_not_take() -> None:
         mipfs.solve(problem, "branch", device="cpu")
     with pytest.raises(UsageError, match="relax = 'array' does not take this problem"):
         mipfs.solve(problem_of("groups with rows", "hinge", 0), "branch", relax="array")
-    assert library("cpu") is np
+    assert array_library("cpu") is np
     assert isinstance(ArrayBatch(problem, np.arange(problem.atoms.count), NEVER), Batch)
     try:
         import cupy  # noqa: F401

@@ -20,7 +20,7 @@ from mipfs.inner.boolean import Boolean
 from mipfs.inner.boolean_node import FREE, INSIDE, NO_ROWS, OUTSIDE, WarmStart
 from mipfs.inner.propagation import Propagation
 from mipfs.inner.regularised import RegularisedSolver
-from mipfs.inner.rows_node import RowsRelaxation, relaxes
+from mipfs.inner.rows_node import RowsRelaxation, choose_relaxation
 from mipfs.inner.subproblem import Subproblem
 from mipfs.inner.unit import NodeUnit
 from mipfs.kernels import batch
@@ -245,8 +245,8 @@ def test_what_relaxes_is_a_rule_and_an_option() -> None:
     assert carries(problem_of("groups", "hinge", 0))
     assert carries(problem_of("box", "logistic", 0))
     assert carries(problem_of("groups with rows", "hinge", 0))
-    assert relaxes(problem_of("plain over weights", "hinge", 0)) == "batch"
-    assert relaxes(problem_of("plain with rows", "hinge", 0)) == "kernels"
+    assert choose_relaxation(problem_of("plain over weights", "hinge", 0)) == "batch"
+    assert choose_relaxation(problem_of("plain with rows", "hinge", 0)) == "kernels"
     rows = problem_of("groups", "hinge", 0)
     index = {name: at for at, name in enumerate(rows.atoms.names)}
     extra = Extras(("e",), np.zeros(1), np.ones(1), np.zeros(1, dtype=bool))
@@ -268,12 +268,12 @@ def dense(n: int, p: int, seed: int, spread: float = 0.0) -> mipfs.Instance:
 
 def test_dense_data_long_on_two_sides_go_to_the_batch() -> None:
     long = mipfs.Problem(dense(420, 400, 1), M=3, C=1.0)
-    assert relaxes(long) == "batch"
-    assert relaxes(long, "kernels") == "kernels"
-    assert relaxes(mipfs.Problem(dense(399, 400, 1), M=3, C=1.0)) == "kernels"
-    assert relaxes(mipfs.Problem(dense(420, 450, 1), M=3, C=1.0)) == "kernels"
-    assert relaxes(mipfs.Problem(dense(2049, 2049, 1), M=3, C=1.0)) == "kernels"
-    assert relaxes(mipfs.Problem(dense(420, 400, 1, spread=2.0), M=3, C=1.0)) == "kernels"
+    assert choose_relaxation(long) == "batch"
+    assert choose_relaxation(long, "kernels") == "kernels"
+    assert choose_relaxation(mipfs.Problem(dense(399, 400, 1), M=3, C=1.0)) == "kernels"
+    assert choose_relaxation(mipfs.Problem(dense(420, 450, 1), M=3, C=1.0)) == "kernels"
+    assert choose_relaxation(mipfs.Problem(dense(2049, 2049, 1), M=3, C=1.0)) == "kernels"
+    assert choose_relaxation(mipfs.Problem(dense(420, 400, 1, spread=2.0), M=3, C=1.0)) == "kernels"
 
 
 @pytest.mark.sampled(3)

@@ -16,7 +16,7 @@ from mipfs.atoms.groups import Groups
 from mipfs.errors import UsageError
 from mipfs.inner.face_layer import FacePool
 from mipfs.inner.proximal import FaceProximal
-from mipfs.kernels.proximal import filling, half_square, shrink
+from mipfs.kernels.proximal import filling_level, half_square, shrink
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -50,7 +50,7 @@ def test_sigma_fills_what_there_is_room_for() -> None:
         norms = np.abs(r.standard_normal(r.integers(1, 40))) * 10.0 ** r.uniform(-8, 8)
         norms[r.random(norms.size) < 0.2] = 0.0
         room, step = float(r.integers(0, norms.size + 1)), float(r.choice([0.0, 1e-6, 1.0, 1e4]))
-        level = filling(norms, step, room)
+        level = filling_level(norms, step, room)
         if np.count_nonzero(norms) <= room:
             assert level == np.inf
         else:

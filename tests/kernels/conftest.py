@@ -41,7 +41,7 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("slope", "curvature", "dual"):
         monkeypatch.setattr(boolean_newton, name, by_address(name))
     monkeypatch.setattr(boolean_newton, "add_columns", add_columns)
-    monkeypatch.setattr(boolean_newton, "call", call)
+    monkeypatch.setattr(boolean_newton, "call_step", call)
     for name, value in vars(boolean_newton).copy().items():
         if getattr(value, "targetoptions", {}).get("inline") == "always":
             monkeypatch.setattr(boolean_newton, name, value.py_func)

@@ -73,8 +73,8 @@ def test_the_proximal_step_of_the_weights_is_the_least_of_its_function(kind: str
     q, rx, M = lanes.x.shape[1], 3.0, 3
     v = r.normal(size=q) * (0.3 if kind != "costs" else 3.0)
     lanes.x[0], lanes.c[0] = 0.0, -v
-    lanes.states[0], lanes.room[0], lanes.scale[0], lanes.rx[0] = FREE, M, 0.0, rx
-    lanes.costs[0], lanes.value[0] = shape.costs, 0.0
+    lanes.states[0], lanes.room[0], lanes.threshold_start[0], lanes.rx[0] = FREE, M, 0.0, rx
+    lanes.costs[0], lanes.cardinality_multiplier[0] = shape.costs, 0.0
     weights_step.weights_step(shape, plain(k), lanes, 1)
     w, sigma = lanes.w[0].astype(float), lanes.sigma[0].astype(float)
     owner = np.repeat(np.arange(k), np.diff(shape.first))
@@ -195,7 +195,7 @@ def test_prices_are_costs_less_what_rows_pay_and_a_miss_costs_its_multiplier() -
     lanes = Lanes.of_size(1, 2, 3, 3, 2)
     lanes.y[0] = [-4.0, 6.0]
     rows = SigmaRows(sides, np.array([1.0, 0.0, 3.0]), 2.0)
-    weights_step.reprice(rows, lanes, 0, np.empty(3), np.empty(3))
+    weights_step.reprice_atoms(rows, lanes, 0, np.empty(3), np.empty(3))
     np.testing.assert_allclose(lanes.costs[0], (rows.penalty - lanes.y[0] @ A) / 2.0)
     assert lanes.constant[0] == pytest.approx(-4.0 * 1.5 / 2.0)
     sigma = np.array([1.0, 0.5, 0.75], np.float32)  # 2.0 for at most 1.5, and −0.25 for at least 0
@@ -221,7 +221,13 @@ def test_the_prices_of_rows_are_those_of_the_proximal_step(seed: int, ends: str)
     sides = sides_of(A, low, high)
     v = r.normal(size=k)
     lanes = Lanes.of_size(1, 5, k, k, 3)
-    lanes.states[0], lanes.room[0], lanes.scale[0], lanes.value[0], lanes.rx[0] = FREE, M, 0.0, 0.0, rx
+    lanes.states[0], lanes.room[0], lanes.threshold_start[0], lanes.cardinality_multiplier[0], lanes.rx[0] = (
+        FREE,
+        M,
+        0.0,
+        0.0,
+        rx,
+    )
     lanes.costs[0] = 0.0
     for _ in range(60):
         lanes.x[0], lanes.c[0] = 0.0, -v
@@ -249,15 +255,15 @@ def test_an_iteration_is_that_of_numpy(n: int, bias: bool) -> None:
     r = np.random.default_rng(n)
     problem = problem_of("groups", "hinge", 1, n=n, bias=bias)
     solver = Batch(problem, np.arange(problem.atoms.count), NEVER)
-    handed = samples, _, rows, _, given, _, own = solver._ready(1, NO_ROWS)
+    handed = samples, _, rows, _, given, _, own = solver._prepare_exploration(1, NO_ROWS)
     lanes, B = own.lanes, 3
     for array in (lanes.x, lanes.c, lanes.m, lanes.d):
         array[:B] = 0.3 * r.normal(size=array[:B].shape)
-    lanes.states[:B], lanes.room[:B], lanes.scale[:B], lanes.used[:B] = FREE, 3, 0.0, 0
+    lanes.states[:B], lanes.room[:B], lanes.threshold_start[:B], lanes.used[:B] = FREE, 3, 0.0, 0
     lanes.rx[:B], lanes.rm[:B], lanes.intercept[:B] = [1.0, 2.0, 7.0], [0.2, 0.5, 0.1], 0.0
     c, d, m = (array[:B].astype(float) for array in (lanes.c, lanes.d, lanes.m))
     x = lanes.x[:B].astype(float)
-    lanes.costs[:B], lanes.value[:B] = 0.0, 0.0
+    lanes.costs[:B], lanes.cardinality_multiplier[:B] = 0.0, 0.0
     run(solver.made(handed).advance, (given, rows, own, samples.loss, B, 1))
     A, y = given.factor.A.astype(float), problem.data.y
     for b in range(B):
@@ -281,7 +287,7 @@ def test_new_penalties_leave_the_multipliers_as_they_are() -> None:
         array[:] = r.normal(size=array.shape)
     lanes.rx[:], lanes.rm[:], lanes.used[:] = 2.0, 0.2, [10, 30, 80]
     before = lanes.rx[:, None] * (lanes.c - lanes.x), lanes.rm[:, None] * (lanes.d - lanes.m)
-    batch.adapt(lanes, 20, 10, 3)
+    batch.adapt_penalties(lanes, 20, 10, 3)
     assert lanes.rx[1] == 2.0
     assert lanes.rx[0] == pytest.approx(np.linalg.norm(before[0][0]) / np.linalg.norm(lanes.x[0]), rel=1e-4)
     assert lanes.rm[2] == pytest.approx(
@@ -355,7 +361,7 @@ def _by_parts(solver: Batch, handed: Any) -> None:
         if done:
             run(steps.end, (steps.branch, samples, grid, rows.sides, limits, held, pieces, own))
             count = batch.close_up(lanes, own.room.done, done, count)
-        batch.adapt(lanes, solver.problem.data.n_samples, solver.settings.adapt, count)
+        batch.adapt_penalties(lanes, solver.problem.data.n_samples, solver.settings.adapt, count)
     batch.give_back(pieces)
 
 

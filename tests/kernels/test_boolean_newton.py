@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pytest
 
 from mipfs.kernels import boolean_newton as kernels
-from mipfs.kernels.boolean_newton import CLEAR, PRUNED, SOLVED, stationarity, working_set
+from mipfs.kernels.boolean_newton import CLEAR, PRUNED, SOLVED, stationarity_gap, working_set
 from mipfs.kernels.columns import TwoWays
 from mipfs.kernels.face_descent import FaceModel
 from mipfs.kernels.model_step import minimise_model
-from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, best_gain, classify, phi
+from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, best_gain, classify_weights, phi
 from mipfs.kernels.structures import (
     NEWTON,
     STEERING,
@@ -137,7 +137,7 @@ def test_how_far_from_stationary(seed: int) -> None:
     over = np.maximum(0.0, np.abs(g[:q]) - tau)
     parts = np.where(cls == IN, 0.5 * (w + g[:q]) ** 2, np.abs(w) * np.abs(np.abs(g[:q]) - tau))
     wanted = np.where(cls == OUT, over * (tau + over), parts).sum() + bias * abs(g[q]) * 1.7
-    assert stationarity(w, g, cls, tau, -0.7, bias) == pytest.approx(float(wanted))
+    assert stationarity_gap(w, g, cls, tau, -0.7, bias) == pytest.approx(float(wanted))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -172,7 +172,7 @@ def test_the_steps_of_a_minimisation(seed: int, bias: bool, kind: int) -> None:
     path = kernels.begin(Z, samples, in_play, goal, point, state)
     np.testing.assert_allclose(path.m, X @ w + bias * y * 0.05, atol=1e-13)
     assert (state.lower, state.upper, state.why, state.steps) == (-np.inf, np.inf, 0, 0)
-    kernels.look(Z, samples, in_play, goal, point, path, state)
+    kernels.evaluate_bounds(Z, samples, in_play, goal, point, path, state)
     beta = point.alpha if kind == HINGE else samples.c * losses(kind, path.m)[1]
     slack = bias * abs(float(y @ beta)) * 1.05
     dual = beta.sum() if kind == HINGE else float(samples.c @ losses(kind, path.m)[0] + path.m @ beta)
@@ -188,26 +188,26 @@ def test_the_steps_of_a_minimisation(seed: int, bias: bool, kind: int) -> None:
         (goal, 0),
     ):
         state.why = 0
-        kernels.judge(samples, in_play, other, point, path, state)
+        kernels.judge_bounds(samples, in_play, other, point, path, state)
         assert state.why == why
     if kind == HINGE:
         state.steps, state.moved, state.rose, rho, prox = 1, 1, 1, state.rho, state.prox
-        kernels.let_go(goal.steering, point, path, state)
+        kernels.update_multipliers(goal.steering, point, path, state)
         np.testing.assert_array_equal(point.alpha, path.beta)
         assert (state.rho, state.prox) == (2.0 * rho, 0.5 * prox)
     ids = np.arange(cols.size)
-    face = kernels.face_of(at.step, in_play, point, ids, bias)
+    face = kernels.make_working_set(at.step, in_play, point, ids, bias)
     np.testing.assert_array_equal(face.J, cols)
     state.listed = state.steps = 0
     kernels.values(samples, point, path, state)
-    kernels.follow(Z, cols, path)
+    kernels.update_scores(Z, cols, path)
     np.testing.assert_allclose(path.omega, X.T @ path.beta, atol=1e-11)
-    error = kernels.gradient(samples, in_play, path, face, state)
+    error = kernels.face_gradient(samples, in_play, path, face, state)
     rows = np.column_stack([X, y])[:, : face.g.size]
     np.testing.assert_allclose(face.g, -rows.T @ path.beta, atol=1e-11)  # at the centre of the proximal term
     cls, tau = np.empty(w.size, np.int64), np.empty(w.size)
-    classify(w, face.costs, in_play.forced, in_play.room, cls, tau)
-    assert error == pytest.approx(stationarity(w, face.g, cls, tau, state.intercept, bias))
+    classify_weights(w, face.costs, in_play.forced, in_play.room, cls, tau)
+    assert error == pytest.approx(stationarity_gap(w, face.g, cls, tau, state.intercept, bias))
     kernels.model(Z, samples, path, face, state)
     inner = path.inner[: state.inner]
     H = rows[inner].T @ (path.curve[inner, None] * rows[inner])

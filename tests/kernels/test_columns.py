@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from mipfs.compiled import compiled
-from mipfs.kernels.boolean_newton import follow, follow_curvature
+from mipfs.kernels.boolean_newton import follow_curvature, update_scores
 from mipfs.kernels.columns import (
     TwoWays,
     add_columns,
@@ -120,7 +120,7 @@ def test_scores_and_curvature_follow_the_samples(kind: str) -> None:
         changed = r.random(N) < r.choice([0.0, 0.05, 0.3, 1.0])
         beta = np.where(changed, r.random(N), beta)
         path.beta[:] = beta
-        follow(Z, cols, path)
+        update_scores(Z, cols, path)
         np.testing.assert_allclose(path.omega, A[:, cols].T @ beta, atol=1e-12)
         curve = np.where(changed, r.choice([0.0, 0.5, 1.0, 2.0], N), curve)
         inner = np.flatnonzero(curve)

@@ -24,7 +24,7 @@ from tests.kernels.test_completions import P, drawn, values_of
 def test_an_svm_on_a_selection_is_laid_out_solved_proven_and_kept(loss: str) -> None:
     problem, X = drawn(loss, True, "dense")
     completions = NodeEnumerator(problem, np.arange(P))
-    solvers, samples = completions._made
+    solvers, samples = completions._compiled_solvers
     grid, columns, ids = completions._grid, completions._columns, np.array([1, 3])
     given = CompletionProblem(solvers, columns, samples, grid, completions._steering)
     at = place_of(samples, ids.size, P)
@@ -38,7 +38,7 @@ def test_an_svm_on_a_selection_is_laid_out_solved_proven_and_kept(loss: str) -> 
     best = oracles.svm_value(X[:, ids], y, problem.c_i, True, loss).upper
     assert best * (1.0 - 0.01) <= value <= best * (1.0 + 1e-9)
     assert size >= value
-    _, ruled = completions._room(1, completions._asked(None, 0.0), 0)
+    _, ruled = completions._allocate_pieces(1, completions._enumeration_request(None, 0.0), 0)
     assert keep(grid, at, ruled) == 0
     assert (int(ruled.totals["duals"][0]), int(ruled.totals["bytes"][0])) == (1, int(ruled.ends[0]))
 
@@ -47,11 +47,11 @@ def test_an_svm_on_a_selection_is_laid_out_solved_proven_and_kept(loss: str) -> 
 def test_completions_that_are_worth_more_than_the_target_are_ruled_out(loss: str) -> None:
     problem, X = drawn(loss, True, "dense")
     completions = NodeEnumerator(problem, np.arange(P))
-    solvers, samples = completions._made
+    solvers, samples = completions._compiled_solvers
     given = CompletionProblem(solvers, completions._columns, samples, completions._grid, completions._steering)
     _, with_one = values_of(problem, X, [3])
     target = np.sort(with_one)[0] * (1.0 + 1e-3)
-    _, ruled = completions._room(1, completions._asked(None, 0.0), 0)
+    _, ruled = completions._allocate_pieces(1, completions._enumeration_request(None, 0.0), 0)
     free = np.delete(np.arange(P), 3)
     ruled.left[: free.size] = free
     ruled.totals["left"], ruled.totals["empty"] = free.size, -1

@@ -11,7 +11,15 @@ import numpy.typing as npt
 import pytest
 from scipy import sparse
 
-from mipfs.kernels.earned import balance, pack, remove, scores_above, to_grid, unpack, value_below
+from mipfs.kernels.earned import (
+    balance_classes,
+    pack_dual,
+    remove_surplus,
+    scores_above,
+    to_grid,
+    unpack_dual,
+    value_below,
+)
 from mipfs.kernels.structures import only_read
 from tests.kernels.loss_cases import HINGE, LOGISTIC, SQUARED_HINGE, made
 
@@ -53,7 +61,7 @@ def test_balance_is_exact_and_only_takes_away(seed: int, kind: int) -> None:
     whole = np.empty(alpha.size, np.int64)
     q = to_grid(alpha, top, 30, whole)
     before = whole.copy()
-    balance(whole, top, q, y)
+    balance_classes(whole, top, q, y)
     assert int((whole * y.astype(np.int64)).sum()) == 0
     assert ((whole >= 0) & (whole <= before)).all()
     positive, negative = before[y > 0].sum(), before[y < 0].sum()
@@ -66,7 +74,7 @@ def test_a_surplus_is_taken_off_one_class_alone(seed: int) -> None:
     n = 1 + seed
     whole, y = r.integers(0, 1000, n), np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
     before, surplus = whole.copy(), int(r.integers(0, whole[y > 0].sum() + 1))
-    remove(whole, np.full(n, np.inf), 0, y, 1.0, surplus)
+    remove_surplus(whole, np.full(n, np.inf), 0, y, 1.0, surplus)
     assert before[y > 0].sum() - whole[y > 0].sum() == surplus
     assert ((whole >= 0) & (whole <= before)).all()
     np.testing.assert_array_equal(whole[y < 0], before[y < 0])
@@ -125,7 +133,7 @@ def test_what_is_packed_can_be_read(seed: int, weighted: bool) -> None:
     n, whole = alpha.size, np.empty(alpha.size, np.int64)
     q = to_grid(alpha, top, 8 + 3 * (seed % 12), whole)
     out, at = np.full(40 + 12 * n, 255, np.uint8), seed % 5
-    end, level, width = pack(whole, only_read(top), q, weighted, out, at)
+    end, level, width = pack_dual(whole, only_read(top), q, weighted, out, at)
     bits = np.unpackbits(out[at:])
     there = np.flatnonzero(bits[:n])
     flags = -(-n // 8)
@@ -141,6 +149,6 @@ def test_what_is_packed_can_be_read(seed: int, weighted: bool) -> None:
     assert end == start + width * int((~is_top).sum())
     read = np.empty(n, np.int64)
     ends = np.array(limit if weighted else [], np.int64)
-    assert unpack(out[at:end], level, width, ends, read)
+    assert unpack_dual(out[at:end], level, width, ends, read)
     assert read.tolist() == whole.tolist()
-    assert not any(unpack(out[at:short], level, width, ends, read) for short in range(at, end))
+    assert not any(unpack_dual(out[at:short], level, width, ends, read) for short in range(at, end))

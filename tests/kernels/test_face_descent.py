@@ -7,9 +7,18 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mipfs.kernels.face_descent import FaceModel, descend, face_direction, linear, multiply, pull, slopes, sweep
-from mipfs.kernels.model_step import by_classes, even, minimise_model
-from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify, phi
+from mipfs.kernels.face_descent import (
+    FaceModel,
+    coordinate_sweep,
+    face_direction,
+    linear,
+    minimise_face,
+    multiply,
+    pull,
+    stationarity_gap,
+)
+from mipfs.kernels.model_step import by_classes, has_even_prices, minimise_model
+from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify_weights, phi
 from mipfs.kernels.structures import steering_of
 from mipfs.settings import NodeSettings
 
@@ -76,12 +85,12 @@ def test_every_sweep_lowers_the_model_and_keeps_its_sums(seed: int) -> None:
     H, g, w, c = _drawn(100 + seed, k, forced, K, bias, price)
     x, cls, tau = w.copy(), np.empty(k, np.int64), np.empty(k)
     moved, pulled = np.zeros(g.size), np.zeros(g.size)
-    classify(x, c, forced, K, cls, tau)
+    classify_weights(x, c, forced, K, cls, tau)
     last = _value(H, g, w, c, forced, K, moved)
     model = FaceModel(H, g, w, 0.0, c, forced, K, bias, 1e-12, STEERING)
     for _ in range(10):
-        sweep(model, x, np.sqrt(2.0 * price), cls, moved, pulled)
-        classify(x, c, forced, K, cls, tau)
+        coordinate_sweep(model, x, np.sqrt(2.0 * price), cls, moved, pulled)
+        classify_weights(x, c, forced, K, cls, tau)
         value = _value(H, g, w, c, forced, K, moved)
         assert value <= last + 1e-10 * (1.0 + abs(last))
         np.testing.assert_allclose(pulled, H @ moved, atol=1e-9 * (1.0 + np.abs(H).max() * np.abs(moved).max()))
@@ -99,7 +108,7 @@ def test_odd_models() -> None:
         (np.ones((4, 4)), np.zeros(4), 0, 3),
     ):
         c, g, out = np.zeros(w.size), np.linspace(-1.0, 2.0, w.size), np.empty(w.size)
-        descend(FaceModel(H, g, w, 0.0, c, forced, K, False, 1e-10, STEERING), 0.0, out)
+        minimise_face(FaceModel(H, g, w, 0.0, c, forced, K, False, 1e-10, STEERING), 0.0, out)
         assert np.all(np.isfinite(out))
         assert _value(H, g, w, c, forced, K, out) <= _value(H, g, w, c, forced, K, np.zeros(w.size))
 
@@ -128,7 +137,7 @@ def test_a_face_direction_is_newtons_step_on_the_face(seed: int) -> None:
     K, price = 1 + seed % 4, (0.0, 0.3)[seed % 2]
     H, g, w, c = _drawn(200 + seed, k, forced, K, bias, price)
     cls, tau, sign = np.empty(k, np.int64), np.empty(k), np.where(w > 0.0, 1.0, -1.0)
-    mu = classify(w, c, forced, K, cls, tau)
+    mu = classify_weights(w, c, forced, K, cls, tau)
     grad, out = np.random.default_rng(seed).normal(size=g.size), np.empty(g.size)
     model = FaceModel(H, g, w, 0.0, c, forced, K, bias, 1e-12, STEERING)
     face_direction(model, grad, w, cls, tau, sign, mu, out)
@@ -138,7 +147,7 @@ def test_a_face_direction_is_newtons_step_on_the_face(seed: int) -> None:
         if j < k:
             moved, other, level = w.copy(), np.empty(k, np.int64), np.empty(k)
             moved[j] += 1e-7 * sign[j]
-            classify(moved, c, forced, K, other, level)
+            classify_weights(moved, c, forced, K, other, level)
             if (other != cls).any():
                 return
             second[:k, j] = (_gradient(moved, other, level) - now) / (1e-7 * sign[j])
@@ -152,9 +161,9 @@ def test_slopes_tell_how_far_a_point_is_from_stationary(seed: int) -> None:
     k, forced, bias, K = 4 + seed % 5, seed % 2, bool(seed % 3), 1 + seed % 3
     _, g, w, c = _drawn(300 + seed, k, forced, K, bias, 0.2)
     cls, tau = np.empty(k, np.int64), np.empty(k)
-    classify(w, c, forced, K, cls, tau)
+    classify_weights(w, c, forced, K, cls, tau)
     pulled, grad, sign = np.random.default_rng(seed).normal(size=g.size), np.empty(g.size), np.empty(k)
-    error = slopes(g, pulled, w, cls, tau, 0.4, grad, sign)
+    error = stationarity_gap(g, pulled, w, cls, tau, 0.4, grad, sign)
     np.testing.assert_array_equal(grad, g + pulled)
     np.testing.assert_array_equal(sign, np.where(w > 0.0, 1.0, -1.0))
     smooth = (g + pulled)[:k]
@@ -169,7 +178,7 @@ def test_who_has_one_price() -> None:
         ([0.0, 0.0], 0, 1, True), ([0.3, 0.3], 0, 2, True), ([9.0, 0.3, 0.3], 1, 1, True), ([0.3, 0.4], 0, 1, False),
         ([-0.1, -0.1], 0, 1, False), ([0.0, 0.0], 0, 0, False), ([5.0], 1, 0, True), ([], 0, 0, True),
     ):  # fmt: skip
-        assert bool(even(np.array(c, dtype=float), forced, K)) == wanted, (c, forced, K)
+        assert bool(has_even_prices(np.array(c, dtype=float), forced, K)) == wanted, (c, forced, K)
 
 
 @pytest.mark.parametrize("seed", range(24))

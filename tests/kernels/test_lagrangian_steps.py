@@ -50,7 +50,7 @@ def test_steps_of_the_lagrangian(seed: int) -> None:
     assert set(np.flatnonzero((alpha > 0.0) & (alpha < c)).tolist()) <= rows
     np.testing.assert_array_equal(at.beta[away], alpha[away])
     np.testing.assert_allclose(at.fixed, A[away].T @ alpha[away], atol=1e-13)
-    error, inner = kernels.gradient(at, at.rows[:count])
+    error, inner = kernels.newton_gradient(at, at.rows[:count])
     beta = np.where(away, alpha, np.clip(alpha + 0.7 * (1.0 - A @ u), 0.0, c))
     g = np.append(u[:K], 0.0) - A.T @ beta
     np.testing.assert_allclose(at.g, g, atol=1e-12)
@@ -114,7 +114,7 @@ def test_steps_of_an_active_set(seed: int) -> None:
     x, cls, tau = here.x.copy(), here.cls.copy(), here.tau.copy()
     firm = np.array([bool(model_step.is_firm(*pair)) for pair in zip(model.c, tau, strict=True)])
     np.testing.assert_array_equal(firm, (tau == 0.0) & (model.c < 0.0))
-    face, outside, best, excess, taken = model_step.lack(model, here, way)
+    face, outside, best, excess, taken = model_step.stationarity_gap(model, here, way)
     over = np.where(cls == OUT, np.maximum(0.0, np.abs(g[:k]) - tau), 0.0)
     fractional = np.abs(x) * np.abs(g[:k] + np.where(x > 0.0, 1.0, -1.0) * tau)
     parts = np.where(cls == IN, 0.5 * (g[:k] + x) ** 2, np.where(cls == FRACTIONAL, fractional, 0.0))
@@ -122,10 +122,10 @@ def test_steps_of_an_active_set(seed: int) -> None:
     assert outside == pytest.approx(float((over * (tau + over)).sum()))
     assert (best, excess) == ((int(over.argmax()), over.max()) if over.max() > 0.0 else (-1, 0.0))
     assert taken == np.count_nonzero(cls[forced:] != OUT)
-    model_step.enter(forced, here, way, best, np.inf, 3 - taken)
+    model_step.enter_features(forced, here, way, best, np.inf, 3 - taken)
     entered = [t for t in range(k) if here.cls[t] != cls[t]]
     assert entered == ([best] if best >= 0 else [])
-    model_step.direct(model, here, way, 0.0, best, True)
+    model_step.newton_direction(model, here, way, 0.0, best, True)
     on = np.append(here.cls != OUT, True)
     assert np.all(way.d[~on] == 0.0)
     assert np.isfinite(way.d).all()
@@ -144,7 +144,7 @@ def test_steps_of_an_active_set(seed: int) -> None:
     assert end == pytest.approx(min([1.0, *(-here.x / np.where(way.d[:k] == 0.0, 1.0, way.d[:k]))[changes]]))
     assert model_step.evaluate_further(model, here, there, way, 1.0) == pytest.approx(value(there.x, way.d[k]))
     begin = value(here.x, 0.0)
-    found, pays, end = model_step.backtrack(model, here, there, way, begin, 1e-3)
+    found, pays, end = model_step.backtrack_step(model, here, there, way, begin, 1e-3)
     assert found == pytest.approx(value(there.x, there.moved[k]))
     assert not pays or found < begin
     assert 0.0 <= end <= 1.0

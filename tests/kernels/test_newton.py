@@ -23,9 +23,9 @@ from mipfs.kernels.augmented_lagrangian import (
 from mipfs.kernels.newton import (
     SvmRows,
     add_gram,
-    cholesky,
+    cholesky_in_place,
     cholesky_solve,
-    combine,
+    combine_rows,
     direction_by_columns,
     direction_by_rows,
     dot,
@@ -85,7 +85,7 @@ def test_passes_over_rows(n: int, k: int, is_sparse: bool) -> None:
     margins(held(A, is_sparse), u, out)
     np.testing.assert_allclose(out, A @ u, atol=1e-13)
     for rows in (np.arange(n), np.arange(0, n, 2), np.empty(0, np.int64)):
-        combine(held(A, is_sparse), rows, beta, g)
+        combine_rows(held(A, is_sparse), rows, beta, g)
         np.testing.assert_allclose(g, A[rows].T @ beta[rows], atol=1e-13)
 
 
@@ -107,7 +107,7 @@ def test_cholesky_is_that_of_numpy(n: int) -> None:
     B, b = r.normal(size=(n, n + 2)), r.normal(size=n)
     M = B @ B.T + 0.1 * np.eye(n)
     L, x = M.copy(), b.copy()
-    cholesky(L)
+    cholesky_in_place(L)
     np.testing.assert_allclose(np.tril(L), np.linalg.cholesky(M), atol=1e-10)
     cholesky_solve(L, x)
     np.testing.assert_allclose(M @ x, b, atol=1e-9)
@@ -115,7 +115,7 @@ def test_cholesky_is_that_of_numpy(n: int) -> None:
 
 def test_a_pivot_that_rounding_takes_is_lifted() -> None:
     L = np.ones((5, 5))
-    cholesky(L)
+    cholesky_in_place(L)
     assert np.isfinite(np.tril(L)).all()
     assert (np.diag(L) > 0.0).all()
 

@@ -82,10 +82,10 @@ def ready(seed: int, *, has_rows: bool = False, factor: float = 1.02, states: St
     few = problem.data.y > 0 if (problem.data.y > 0).sum() < (problem.data.y < 0).sum() else problem.data.y < 0
     alpha[~few] *= alpha[few].sum() / alpha[~few].sum()
     limits = factor * min(best.values()), np.inf, 1e-9, 0.0, 0.0
-    pieces = relaxation._room(1, sides)
+    pieces = relaxation._allocate_pieces(1, sides)
     pieces.states[0, 0], pieces.weights[0, 0], pieces.prices[0, 0] = states, 0.0, 0.0
     pieces.nodes[0, 0] = (0.0, 0.0, 1.0, 0, 0, 0, subtree.OPEN, node.RELAX, 0, 0, 0.0)
-    alive, _, grid, _, all_limits, _, work = handed = relaxation._handed(1, sides, pieces)
+    alive, _, grid, _, all_limits, _, work = handed = relaxation._exploration_arguments(1, sides, pieces)
     steps = relaxation._made_for((*handed[:3], sides, *handed[4:]), has_rows)
     all_limits[0], work.first[0] = limits, alpha
     piece = ExploredPiece(*(array[0] for array in pieces))

@@ -27,7 +27,7 @@ def begun(seed: int, *, has_rows: bool = False, states: Any = None) -> Ready:
     """An open node that is planted; settings, too, are read by name."""
     at = ready(seed, has_rows=has_rows, states=states)
     steering = named(np.array([steering_of(NodeSettings())]))[0]
-    subtree.plant.py_func(at.piece)
+    subtree.plant_piece.py_func(at.piece)
     return at._replace(work=at.work._replace(steering=steering))
 
 
@@ -62,7 +62,7 @@ def test_a_node_is_laid_out_at_its_prices(seed: int, has_rows: bool) -> None:
     at.piece.nodes[0].rho, at.piece.nodes[0].intercept = 0.7, 0.3
     at.piece.weights[0] = r.normal(size=K)
     at.piece.prices[0] = -0.3
-    node.enter.py_func(at.alive, at.grid, at.sides, at.piece, at.work, 0)
+    node.lay_out_node.py_func(at.alive, at.grid, at.sides, at.piece, at.work, 0)
     inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
     free = free if inside.size < M else free[:0]
     columns = np.append(inside, free)
@@ -97,7 +97,7 @@ def test_slices_keep_the_best_of_what_was_seen(seed: int, monkeypatch: pytest.Mo
         point.best[:] = len(asked)
         asked.append(step)
 
-    monkeypatch.setattr(node, "call", relax)
+    monkeypatch.setattr(node, "call_step", relax)
     now.lower, now.upper = -np.inf, np.inf
     cols = np.arange(K)
     in_play = InPlay(cols, 0, 2, np.zeros(K))
@@ -119,7 +119,7 @@ def test_a_node_earns_what_its_dual_vector_proves(seed: int) -> None:
     at.work.priced[:] = at.alive.penalty + 0.05 * np.random.default_rng(seed).random(K)
     at.work.best[:] = np.random.default_rng([seed, 1]).random(N)
     now.constant, now.edge, now.lower = -0.1, np.inf, 0.0
-    bound = node.earn.py_func(at.alive, at.samples, at.grid, np.inf, at.work, 1)
+    bound = node.earn_bound.py_func(at.alive, at.samples, at.grid, np.inf, at.work, 1)
     scale = Fraction(1, 2 ** int(now.exponent))
     alpha = [int(k) * scale for k in at.work.wholes[1]]
     assert [Fraction(a) for a in at.work.alphas[1]] == alpha
@@ -217,7 +217,7 @@ def test_what_becomes_of_a_node(gap: float, why: int, is_leaf: int) -> None:
     now.upper, now.edge = now.lower + gap, at.grid.size * (now.lower + 2.0)
     far = gap > NodeSettings().far * 2.0
     wanted = subtree.LEAF if is_leaf else subtree.STUCK if far and why == STALLED else subtree.OPEN
-    assert subtree.fate.py_func(at.grid, at.limit, at.work) == wanted
+    assert subtree.node_fate.py_func(at.grid, at.limit, at.work) == wanted
 
 
 @pytest.mark.parametrize("is_leaf", [0, 1])
@@ -317,7 +317,7 @@ def test_a_completion_whose_svm_stalls_is_not_stuck() -> None:
     at.work.newton[0].why, now.upper, at.limit.cutoff = STALLED, 1e9, 3.0
     for completes, wanted in ((0, subtree.STUCK), (1, subtree.OPEN)):
         now.completes = completes
-        assert subtree.fate.py_func(at.grid, at.limit, at.work) == wanted
+        assert subtree.node_fate.py_func(at.grid, at.limit, at.work) == wanted
 
 
 @pytest.mark.parametrize(("completes", "is_out", "fixes", "room", "wanted"), [
@@ -345,8 +345,8 @@ def test_a_point_on_the_way_decides_or_goes_on(seed: int) -> None:
     at = case(seed, 0)
     Z, samples, in_play, goal, point, state = at.Z, at.samples, at.in_play, at.goal, at.point, at.state
     path = boolean_newton.begin(Z, samples, in_play, goal, point, state)
-    boolean_newton.look(Z, samples, in_play, goal, point, path, state)
-    face = boolean_newton.face_of(at.step, in_play, point, np.arange(in_play.cols.size), True)
+    boolean_newton.evaluate_bounds(Z, samples, in_play, goal, point, path, state)
+    face = boolean_newton.make_working_set(at.step, in_play, point, np.arange(in_play.cols.size), True)
     face.w[:] = point.w
     for other, why in (
         (goal._replace(cutoff=state.lower - 1.0), PRUNED),
@@ -356,7 +356,7 @@ def test_a_point_on_the_way_decides_or_goes_on(seed: int) -> None:
     ):
         state.why = 0
         point.w[:] = -1.0
-        assert boolean_newton.is_decided(samples, in_play, other, point, path, face, state) == (why > 0)
+        assert boolean_newton.judge_midway(samples, in_play, other, point, path, face, state) == (why > 0)
         assert state.why == why
         np.testing.assert_array_equal(point.w, face.w)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mipfs.kernels.order import falling, first_up, largest, sink, sort_up, sum_of_largest
+from mipfs.kernels.order import falling, first_up, kth_largest, sift_down, sort_up, sum_of_largest
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 17, 200])
@@ -20,7 +20,7 @@ def test_it_is_that_of_numpy(n: int, ties: bool, seed: int) -> None:
     np.testing.assert_array_equal(x[falling(x)], np.sort(x)[::-1])
     for K in {1, (n + 1) // 2, n}:
         moved = x.copy()
-        assert largest(moved, K) == np.sort(x)[::-1][K - 1]
+        assert kth_largest(moved, K) == np.sort(x)[::-1][K - 1]
         np.testing.assert_array_equal(np.sort(moved), np.sort(x))
         keys, items = x.copy(), np.arange(n)
         first_up(keys, items, K)
@@ -46,6 +46,6 @@ def test_an_entry_sinks_to_its_place_in_a_heap(seed: int) -> None:
     x = np.sort(r.standard_normal(n))[::-1].copy()  # a heap, but for its root
     x[0] = r.standard_normal()
     keys, items = x.copy(), np.arange(n)
-    sink(keys, items, 0, n)
+    sift_down(keys, items, 0, n)
     assert all(keys[(t - 1) // 2] >= keys[t] for t in range(1, n))
     np.testing.assert_array_equal(x[items], keys)

@@ -12,7 +12,7 @@ from mipfs.kernels.perspective import (
     IN,
     OUT,
     best_gain,
-    classify,
+    classify_weights,
     even_level,
     multiplier,
     phi,
@@ -91,7 +91,7 @@ def test_the_slope_is_the_difference_from_the_right(seed: int) -> None:
     found = phi_slope(w + t * d, d, c, forced, K, cls, tau)
     h = 1e-6
     low, high = (phi(w + s * d, c, forced, K, cls, tau) for s in (t, t + h))
-    mu = classify(w + t * d, c, forced, K, cls, tau)
+    mu = classify_weights(w + t * d, c, forced, K, cls, tau)
     jumps = seed % 4 > 1 and mu == 0.0 and np.count_nonzero(cls[forced:] == IN) == K and (cls == OUT).any()
     rise = (high - low) / h
     assert found <= rise + 1e-4 * (1.0 + abs(rise))
@@ -103,7 +103,7 @@ def test_classes_and_thresholds_are_those_of_the_multiplier(seed: int) -> None:
     w, c, forced, K = drawn(seed)
     K = max(K, 1)
     cls, tau = scratch(w.size)
-    mu = classify(w, c, forced, K, cls, tau)
+    mu = classify_weights(w, c, forced, K, cls, tau)
     free = np.arange(w.size) >= forced
     np.testing.assert_allclose(tau, np.sqrt(2.0 * np.maximum(c + mu, 0.0)))
     always = (~free) | ((c < 0.0) & (c + mu <= 0.0))

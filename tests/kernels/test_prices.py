@@ -14,11 +14,11 @@ from mipfs.kernels.prices import (
     BindingRows,
     PricedRelaxation,
     bend_of,
-    binding,
     binding_matrix,
     curvature_of,
     drop_idle,
     eliminate_rows,
+    find_binding_rows,
     measure_missed,
     not_out,
     price,
@@ -95,7 +95,7 @@ def test_missed_and_binding_rows(seed: int) -> None:
     at = np.full(K, -1)
     at[cols] = np.arange(cols.size)
     found = BindingRows(np.empty(rows, np.int64), *(np.empty(rows) for _ in range(3)), np.empty(rows, np.bool_))
-    count = binding(sides, y, 2.0, at, sigma, found)
+    count = find_binding_rows(sides, y, 2.0, at, sigma, found)
     room = 1e-6 * (1.0 + np.abs(activity))
     upper, lower = (y < 0.0) | (activity > high + room), (y > 0.0) | (activity < low - room)
     which = np.flatnonzero(upper | lower)

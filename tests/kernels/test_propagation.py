@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 from scipy import sparse
 
-from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, idle_rows, propagate
+from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, idle_rows, propagate_rows
 from mipfs.kernels.structures import RowSides
 
 Array = npt.NDArray[np.float64]
@@ -50,7 +50,7 @@ def test_nothing_is_fixed_that_a_selection_needs(seed: int) -> None:
     A, sides, states, M = drawn(seed)
     before, atoms, causes = states.copy(), np.empty(K, np.int64), np.empty(K, np.int64)
     everything = selections(A, sides, before, M, with_rows=True)
-    found, broken = propagate(sides, M, states, atoms, causes)
+    found, broken = propagate_rows(sides, M, states, atoms, causes)
     if broken >= 0:
         assert not everything
         return

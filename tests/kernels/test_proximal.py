@@ -16,9 +16,9 @@ from mipfs.kernels.proximal import (
     Iterates,
     Smooth,
     WeightGroups,
-    extrapolate,
-    filling,
-    gradient,
+    extrapolate_point,
+    filling_level,
+    group_gradient,
     group_norms,
     half_square,
     loss_and_dual,
@@ -33,7 +33,7 @@ from mipfs.kernels.proximal import (
     spread,
     threshold,
 )
-from mipfs.kernels.simplex_qp import PROXIMAL_WEIGHT, maximise
+from mipfs.kernels.simplex_qp import PROXIMAL_WEIGHT, maximise_on_simplex
 from mipfs.kernels.structures import only_read
 from tests.kernels.loss_cases import LOGISTIC, SQUARED_HINGE, made
 
@@ -60,7 +60,7 @@ def test_levels_solve_their_equations(seed: int) -> None:
     level = threshold(norms, step)
     assert level == pytest.approx(step * np.maximum(norms - level, 0.0).sum(), abs=1e-12)
     for room in (0.0, 1.0, 3.0):
-        theta = filling(norms, step, room)
+        theta = filling_level(norms, step, room)
         if np.count_nonzero(norms) <= room:
             assert theta == np.inf
         else:
@@ -189,7 +189,7 @@ def test_one_accelerated_step(seed: int, kind: int, room: float) -> None:
     margins_at(loss, groups, x, scratch, out)
     np.testing.assert_allclose(out, whole @ x)
 
-    extrapolate.py_func(at, 0.3, scratch)
+    extrapolate_point.py_func(at, 0.3, scratch)
     mid = x + 0.3 * (x - old)
     np.testing.assert_allclose(scratch.mid, mid)
     np.testing.assert_allclose(scratch.m_mid, whole @ mid)
@@ -200,7 +200,7 @@ def test_one_accelerated_step(seed: int, kind: int, room: float) -> None:
 
     level = loss_and_dual(loss.loss, scratch.m_mid, only_read(c), alpha, scratch.sums)
     assert level == pytest.approx(value(mid))
-    gradient(loss, groups, alpha, scratch)
+    group_gradient(loss, groups, alpha, scratch)
     for k in range(6):
         e = 1e-6 * np.eye(6)[k]
         assert scratch.g[k] == pytest.approx((value(mid + e) - value(mid - e)) / 2e-6, rel=1e-5, abs=1e-6)
@@ -229,7 +229,7 @@ def test_the_program_over_the_simplex(seed: int) -> None:
     K = 1 + seed % 6
     B, d = r.normal(size=(2 + seed % 3, K)), r.normal(size=K)
     G, beta = B.T @ B, np.full(K, 1.0 / K)
-    assert maximise(G, d, beta, PROXIMAL_WEIGHT) > 0
+    assert maximise_on_simplex(G, d, beta, PROXIMAL_WEIGHT) > 0
     assert beta.min() >= 0.0
     assert beta.sum() == pytest.approx(1.0)
     b = cp.Variable(K)
@@ -250,7 +250,7 @@ def test_sweeps_over_groups_end_at_the_group_lasso(centred: bool, is_sparse: boo
     w, f = np.zeros(6), np.zeros(n)
     blocks = Blocks(triple(X) if is_sparse else X, center, starts, d, step)
     for _ in range(2000):
-        if group_descent.sweep(blocks, y, c, w, f, 5) == 0:
+        if group_descent.group_sweep(blocks, y, c, w, f, 5) == 0:
             break
     np.testing.assert_allclose(f, own @ w, atol=1e-9)
     v = cp.Variable(6)

@@ -40,7 +40,7 @@ def nothing(*_: Any) -> None:
 def entered(seed: int, *, has_rows: bool) -> Ready:
     """A node that is laid out, with a limit that can be set."""
     at = begun(seed, has_rows=has_rows)
-    node.enter.py_func(at.alive, at.grid, at.sides, at.piece, at.work, 0)
+    node.lay_out_node.py_func(at.alive, at.grid, at.sides, at.piece, at.work, 0)
     return at
 
 
@@ -80,8 +80,8 @@ def test_the_better_of_two_prices_is_kept(
         work.y_next[:] = -7.0
 
     monkeypatch.setattr(node, "relax_node", relax_node)
-    monkeypatch.setattr(node, "earn", earn)
-    monkeypatch.setattr(node, "call", price_further)
+    monkeypatch.setattr(node, "earn_bound", earn)
+    monkeypatch.setattr(node, "call_step", price_further)
     slot = int(at.piece.totals[0].duals)
     before = work.y.copy()
     node.solve.py_func(at.steps, at.alive, at.samples, at.grid, at.sides, limit, at.piece, work)
@@ -108,8 +108,8 @@ def test_a_node_that_is_given_up_early_earns_what_it_can(lower: float, monkeypat
         at.work.stop[0] = 1
 
     monkeypatch.setattr(node, "relax_node", relax_node)
-    monkeypatch.setattr(node, "earn", lambda *_: 0.25)
-    monkeypatch.setattr(node, "call", lambda *_: pytest.fail("prices go no further once it is given up"))
+    monkeypatch.setattr(node, "earn_bound", lambda *_: 0.25)
+    monkeypatch.setattr(node, "call_step", lambda *_: pytest.fail("prices go no further once it is given up"))
     node.solve.py_func(at.steps, at.alive, at.samples, at.grid, at.sides, at.limit, at.piece, at.work)
     assert now.bound == (0.25 if lower > -np.inf else -np.inf)
 
@@ -222,11 +222,11 @@ def test_a_working_set_is_minimised(
         state.first = slopes[int(state.steps) - 1]
 
     monkeypatch.setattr(boolean_newton, "values", nothing)
-    monkeypatch.setattr(boolean_newton, "follow", nothing)
+    monkeypatch.setattr(boolean_newton, "update_scores", nothing)
     monkeypatch.setattr(boolean_newton, "model", nothing)
-    monkeypatch.setattr(boolean_newton, "is_decided", lambda *_: decided is not None and state.moved >= decided)
-    monkeypatch.setattr(boolean_newton, "gradient", lambda *_: errors[int(state.moved)])
-    monkeypatch.setattr(boolean_newton, "call", lambda step, local, tol, inner, d: seen.append(f"to {tol:.2f}"))
+    monkeypatch.setattr(boolean_newton, "judge_midway", lambda *_: decided is not None and state.moved >= decided)
+    monkeypatch.setattr(boolean_newton, "face_gradient", lambda *_: errors[int(state.moved)])
+    monkeypatch.setattr(boolean_newton, "call_step", lambda step, local, tol, inner, d: seen.append(f"to {tol:.2f}"))
     monkeypatch.setattr(boolean_newton, "slope_at_zero", slope_at_zero)
     monkeypatch.setattr(boolean_newton, "advance", lambda *_: seen.append("advance"))
     boolean_newton.minimise.py_func(*handed)
@@ -245,10 +245,10 @@ def test_a_model_that_does_not_descend_is_damped_until_it_does(monkeypatch: pyte
         damped.append(float(state.damping))
         state.first = 1.0
 
-    for step in ("values", "follow", "model", "call"):
+    for step in ("values", "update_scores", "model", "call_step"):
         monkeypatch.setattr(boolean_newton, step, nothing)
-    monkeypatch.setattr(boolean_newton, "is_decided", lambda *_: False)
-    monkeypatch.setattr(boolean_newton, "gradient", lambda *_: 5.0)
+    monkeypatch.setattr(boolean_newton, "judge_midway", lambda *_: False)
+    monkeypatch.setattr(boolean_newton, "face_gradient", lambda *_: 5.0)
     monkeypatch.setattr(boolean_newton, "slope_at_zero", slope_at_zero)
     monkeypatch.setattr(boolean_newton, "advance", lambda *_: pytest.fail("it does not descend"))
     boolean_newton.minimise.py_func(*handed)
@@ -361,7 +361,7 @@ def test_a_node_that_another_relaxed_is_split_or_a_leaf(
     node = at.piece.nodes[0]
     node.place, node.why = place, subtree.OPEN
     split: list[int] = []
-    monkeypatch.setattr(subtree, "lend", lambda given: given)
+    monkeypatch.setattr(subtree, "lend_arrays", lambda given: given)
     monkeypatch.setattr(subtree, "piece_of", lambda pieces, of: at.piece)
     monkeypatch.setattr(subtree, "fathom", lambda *_: is_split)
     monkeypatch.setattr(subtree, "split_node", lambda *_: split.append(1))

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pytest
 from scipy import sparse
 
-from mipfs.kernels.alike import refine
+from mipfs.kernels.alike import split_kinds
 from mipfs.kernels.gram import hash_dense_rows, scale_lower, sparse_gram, sparse_times
-from mipfs.kernels.intersection import hats, intersection_scores
+from mipfs.kernels.intersection import hat_coordinates, intersection_scores
 from mipfs.kernels.products import (
     ChosenColumns,
     ChosenRows,
@@ -23,13 +23,13 @@ from mipfs.kernels.products import (
     products,
     rows_of,
 )
-from mipfs.kernels.projection import balance_at, nearest
+from mipfs.kernels.projection import balance_at, project_on_box
 from mipfs.kernels.rows import mix_hash, signed_rows
-from mipfs.kernels.vectors import to_boundary
 from mipfs.kernels.scores import PARALLEL_CHUNKS, Reach, ScaledColumns, bounded_pull, column_sums, dense_pull
 from mipfs.kernels.statistics import column_statistics
 from mipfs.kernels.structures import only_read
-from mipfs.kernels.text import DONE, ODD, POWERS, Entries, ParsedLines, count, parse, place, sort_by_column
+from mipfs.kernels.text import DONE, ODD, POWERS, Entries, ParsedLines, count, parse, place_entries, sort_by_column
+from mipfs.kernels.vectors import to_boundary
 
 Array = npt.NDArray[np.float64]
 SHAPES = [(1, 1), (1, 4), (9, 1), (12, 5), (3, 0)]
@@ -98,14 +98,14 @@ def test_samples_that_agree_on_every_column_stay_together(seed: int) -> None:
     kind = r.integers(0, 2, n).astype(np.int32)
     kind = np.unique(kind, return_inverse=True)[1].astype(np.int32)
     before, sizes = kind.copy(), np.bincount(kind).astype(np.int64)
-    first, parent = refine(part.data.view(np.uint64), part.indices, part.indptr, kind, sizes, n)
+    first, parent = split_kinds(part.data.view(np.uint64), part.indices, part.indptr, kind, sizes, n)
     rows = [(int(b), *a) for b, a in zip(before, A.tolist(), strict=True)]
     order = list(dict.fromkeys(rows))
     assert kind.tolist() == [order.index(row) for row in rows]
     assert first.tolist() == [rows.index(row) for row in order]
     assert parent.tolist() == before[first].tolist()
     if len(order) > 2:
-        assert refine(part.data.view(np.uint64), part.indices, part.indptr, before.copy(), sizes, 2)[0].size == 0
+        assert split_kinds(part.data.view(np.uint64), part.indices, part.indptr, before.copy(), sizes, 2)[0].size == 0
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -133,7 +133,7 @@ def test_intersections_are_sums_of_minima(seed: int) -> None:
         depth = int(np.ceil(np.log2(own.size))) + 2
         columns, values = np.zeros((n, depth), np.int32), np.empty((n, depth))
         counts = np.empty(n, np.int64)
-        hats(np.ascontiguousarray(X[:, j]), own, columns, values, counts)
+        hat_coordinates(np.ascontiguousarray(X[:, j]), own, columns, values, counts)
         phi = np.zeros((n, own.size))
         for i in range(n):
             phi[i, columns[i, : counts[i]]] = values[i, : counts[i]]
@@ -191,7 +191,7 @@ def test_the_nearest_point_of_box_and_balance(seed: int) -> None:
     )
     alpha, slope = r.normal(size=n), slope * y
     breaks, found = np.sort(np.append(alpha / slope, (alpha - top) / slope)), np.empty(n)
-    nearest(only_read(alpha), only_read(slope), only_read(top), only_read(y), breaks, found)
+    project_on_box(only_read(alpha), only_read(slope), only_read(top), only_read(y), breaks, found)
     assert float(y @ found) == pytest.approx(0.0, abs=1e-12)
     assert ((found >= 0.0) & (found <= top)).all()
     assert balance_at(0.3, only_read(alpha), only_read(slope), only_read(top), only_read(y)) == pytest.approx(
@@ -310,7 +310,7 @@ def test_entries_are_sorted_by_column_and_put_in_their_places(size: int, largest
         np.testing.assert_array_equal(counts, np.bincount(columns, minlength=4))
         heads = np.cumsum(counts) - counts
         indices, data = np.empty(size, np.int64), np.empty(size)
-        place(columns, 0, rows, values, heads, indices, data)
+        place_entries(columns, 0, rows, values, heads, indices, data)
         np.testing.assert_array_equal(indices, rows[order])
         np.testing.assert_array_equal(data, values[order])
         np.testing.assert_array_equal(heads, np.cumsum(counts))

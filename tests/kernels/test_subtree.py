@@ -16,7 +16,7 @@ from mipfs.errors import UsageError
 from mipfs.inner.boolean_node import branching
 from mipfs.kernels import node, subtree
 from mipfs.kernels.node import RELAX
-from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
+from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate_rows
 from mipfs.kernels.structures import LIMITS, ExplorationScratch, ExploredPiece, RelaxedNode, steering_of
 from mipfs.pointers import Step
 from mipfs.settings import NodeSettings
@@ -35,7 +35,7 @@ def planted(rows: int = 0) -> ExploredPiece:
     piece = ExploredPiece(*(array[0] for array in pieces))
     piece.states[0] = FREE
     piece.nodes[0] = (3.0, 0.5, 2.0, 0, 0, 0, subtree.OPEN, RELAX, 0, 0, 0.0)
-    subtree.plant(piece)
+    subtree.plant_piece(piece)
     return piece
 
 
@@ -190,8 +190,8 @@ def test_what_rows_fix_is_a_chain_of_refuted_places(seed: int) -> None:
     piece.states[0] = states
     work = ExplorationScratch.of(3, K, A.shape[0], 9, 1, np.zeros(1, np.int8), steering_of(NodeSettings()))
     atoms, causes, after = np.empty(K, np.int64), np.empty(K, np.int64), states.copy()
-    found, broken = propagate(sides, M, after, atoms, causes)
-    assert subtree.settle(sides, M, piece, work, 0) == (broken < 0)
+    found, broken = propagate_rows(sides, M, after, atoms, causes)
+    assert subtree.fix_by_rows(sides, M, piece, work, 0) == (broken < 0)
     np.testing.assert_array_equal(piece.states[0], after)
     at = 0
     for j, cause in zip(atoms[:found], causes[:found], strict=True):

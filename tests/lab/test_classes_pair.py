@@ -29,7 +29,7 @@ def test_the_old_document_finds_its_archive_beside_a_new_one(
         place = str(tmp_path / f"{name}.json")
         assert main(["solve", "fsp-m", str(data), "-p", f"M={M}", "-p", "C=1", "--json", place, "-q", *more]) == 0
     document = tmp_path / "old.json"
-    pair._keep(document, tmp_path / "old.cert.npz")
+    pair._keep_second_name(document, tmp_path / "old.cert.npz")
     (tmp_path / "new.cert.npz").replace(tmp_path / "old.cert.npz")  # and the process is ended here
     assert main(["verify", str(document), str(data), "-q"]) == 0
     checker = second()

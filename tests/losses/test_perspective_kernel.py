@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mipfs.kernels.perspective import FRACTIONAL, IN, classify, phi, phi_slope
+from mipfs.kernels.perspective import FRACTIONAL, IN, classify_weights, phi, phi_slope
 
 
 def declared(w: np.ndarray, c: np.ndarray, forced: int, K: int) -> float:
@@ -38,7 +38,7 @@ def test_value_equals_the_declared_program(seed: int) -> None:
     sigma = np.where(classes == IN, 1.0, np.where(classes == FRACTIONAL, np.abs(w) / np.maximum(tau, 1e-300), 0.0))
     assert sigma[free].sum() <= K * (1 + 1e-9)
     # in whatever the weight where the price is negative, and the cardinality row binds where its multiplier is positive
-    mu = classify(w, c, forced, K, classes, tau)
+    mu = classify_weights(w, c, forced, K, classes, tau)
     assert np.all(classes[free][c[free] + mu < 0] == IN)
     if mu > 1e-9 and not np.any(np.abs(c[free] + mu)[w[free] == 0] < 1e-9):
         assert sigma[free].sum() == pytest.approx(K, rel=1e-9)

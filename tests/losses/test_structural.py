@@ -13,7 +13,7 @@ from scipy import sparse
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.inner.subproblem import Subproblem
-from mipfs.kernels.simplex_qp import PROXIMAL_WEIGHT, maximise
+from mipfs.kernels.simplex_qp import PROXIMAL_WEIGHT, maximise_on_simplex
 from mipfs.losses.hinge import LOSS as hinge
 from mipfs.losses.structural import StructuralSolver
 from mipfs.measures import get_measure
@@ -193,7 +193,7 @@ def test_the_small_quadratic_program_equals_clarabel() -> None:
         d = np.round(r.random(K), 1)
         beta = np.zeros(K)
         beta[int(r.integers(K))] = 1.0
-        maximise(B.T @ B, d, beta, PROXIMAL_WEIGHT)
+        maximise_on_simplex(B.T @ B, d, beta, PROXIMAL_WEIGHT)
         x = cp.Variable(K, nonneg=True)
         program = cp.Problem(cp.Maximize(d @ x - 0.5 * cp.sum_squares(B @ x)), [cp.sum(x) == 1])
         program.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)

@@ -13,7 +13,7 @@ from scipy import sparse
 from mipfs import models
 from mipfs.data.instance import Instance, Row, SelectDefaults
 from mipfs.errors import UsageError
-from mipfs.formulation import algebraic, problem_of
+from mipfs.formulation import algebraic_model, problem_of
 from mipfs.problem import Problem
 from mipfs.selection.selection import Extras, Rows
 from tests.references import svm_reference
@@ -111,7 +111,7 @@ def test_rows_with_extra_variables_become_variables() -> None:
     rows = Rows.of(
         [Row("link", {"age": 1.0, "u": -2.0, "v": 0.5}, -1.0, 1.0), Row("never", {}, 1.0, 2.0)], data.index, extra
     )
-    model = algebraic(Problem(data, rows=rows))
+    model = algebraic_model(Problem(data, rows=rows))
     assert model.select.extra["u"].is_integer()
     assert (model.select.extra["u"].bounds, model.select.extra["v"].bounds) == ((0.0, 2.0), (None, 1.5))
     for name, value in (("age", 1.0), ("mean area", 0.0)):

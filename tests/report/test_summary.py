@@ -18,7 +18,7 @@ from mipfs.cli.output import show_result
 from mipfs.errors import UsageError
 from mipfs.report.blocks import NamedValues, Sentence, Table, as_html, as_text
 from mipfs.report.progress import progress
-from mipfs.result.advice import advice, trend
+from mipfs.result.advice import advice_in_words, gap_trend
 from mipfs.result.result import Record, Result, Status, StopReason, Trace
 from mipfs.run.live_lines import LiveLines, live_lines
 from tests.html_tree import Tree
@@ -165,19 +165,19 @@ def test_verify_tells_how_far_it_is(result: Result, monkeypatch: pytest.MonkeyPa
 
 def test_what_to_try(open_result: Result, result: Result) -> None:
     assert open_result.status is Status.FEASIBLE
-    words = advice(open_result)
+    words = advice_in_words(open_result)
     assert words.startswith("more time")
     assert "a smaller C (say 1) or the relaxation alone (fgm)" in words
     assert "scale standard" not in words
     assert f"to try     {words}" in open_result.summary()
-    assert advice(result) == ""
+    assert advice_in_words(result) == ""
     unscaled = dataclasses.replace(open_result, scaling={**open_result.scaling, "kind": "none"})
-    assert "scale standard" in advice(unscaled)
+    assert "scale standard" in advice_in_words(unscaled)
     stalled = dataclasses.replace(unscaled, stop_reason=StopReason.NUMERICAL)
-    assert advice(stalled).startswith("scale standard")
-    assert advice(dataclasses.replace(open_result, stop_reason=StopReason.COMPLETED)) == ""
+    assert advice_in_words(stalled).startswith("scale standard")
+    assert advice_in_words(dataclasses.replace(open_result, stop_reason=StopReason.COMPLETED)) == ""
     relaxed = mipfs.solve(mipfs.Problem(DATA, M=8, C=10.0), "kelley", iteration_limit=1)
-    assert "fgm" not in advice(relaxed)
+    assert "fgm" not in advice_in_words(relaxed)
 
 
 def test_the_trend() -> None:
@@ -185,9 +185,9 @@ def test_the_trend() -> None:
         return Record(seconds, 1, 100.0, bound)
 
     falling = [record(1, 50), record(4, 80), record(9, 90)]
-    assert trend(falling, 10.0) == " (the gap fell from 20% to 10% in the second half of the run)"
-    assert trend(falling[:2], 10.0) == " (but the gap stood at 20% in the second half of the run)"
-    assert trend([], 1.0) == trend([record(1, -math.inf)], 2.0) == trend([record(1.5, 50)], 2.0) == ""
+    assert gap_trend(falling, 10.0) == " (the gap fell from 20% to 10% in the second half of the run)"
+    assert gap_trend(falling[:2], 10.0) == " (but the gap stood at 20% in the second half of the run)"
+    assert gap_trend([], 1.0) == gap_trend([record(1, -math.inf)], 2.0) == gap_trend([record(1.5, 50)], 2.0) == ""
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])

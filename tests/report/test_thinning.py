@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mipfs.report.thinning import visible
+from mipfs.report.thinning import visible_samples
 
 Array = npt.NDArray[np.float64]
 
@@ -36,7 +36,7 @@ def test_the_picture_is_the_same(seed: int) -> None:
     y[: int(rng.integers(0, m + 1)) // 3] = np.nan
     if seed % 5 == 0:
         x[1:] += 1.0  # a gap in time
-    kept = visible(x, y, columns)
+    kept = visible_samples(x, y, columns)
     assert kept[0] == 0
     assert kept[-1] == m - 1
     assert np.all(np.diff(kept) > 0)
@@ -49,8 +49,8 @@ def test_the_picture_is_the_same(seed: int) -> None:
 def test_a_monotone_trace_keeps_two_samples_a_column() -> None:
     x = np.linspace(0.0, 3600.0, 100_000)
     y = np.cumsum(np.random.default_rng(0).exponential(1.0, x.size))
-    assert visible(x, y, 1000).size <= 2002
+    assert visible_samples(x, y, 1000).size <= 2002
     idle = np.repeat(np.arange(5.0), 20_000)
-    assert visible(x, idle, 1000).size <= 6, "a curve of five steps needs five samples and its end"
-    assert visible(np.empty(0), np.empty(0), 10).size == 0
-    np.testing.assert_array_equal(visible(np.zeros(3), np.array([3.0, 2.0, 2.0]), 10), [0, 1, 2])
+    assert visible_samples(x, idle, 1000).size <= 6, "a curve of five steps needs five samples and its end"
+    assert visible_samples(np.empty(0), np.empty(0), 10).size == 0
+    np.testing.assert_array_equal(visible_samples(np.zeros(3), np.array([3.0, 2.0, 2.0]), 10), [0, 1, 2])

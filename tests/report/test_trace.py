@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from mipfs.result.result import Record
-from mipfs.result.trace import plot_gap, thin
+from mipfs.result.trace import plot_gap, thin_trace
 
 
 def geometric(n: int, ratio: float = 0.5) -> list[Record]:
@@ -15,15 +15,15 @@ def geometric(n: int, ratio: float = 0.5) -> list[Record]:
 
 def test_a_short_trace_is_kept_whole() -> None:
     trace = geometric(5)
-    assert thin(trace, rows=12) == trace
-    assert thin([], rows=12) == []
+    assert thin_trace(trace, rows=12) == trace
+    assert thin_trace([], rows=12) == []
 
 
 def test_thinning_keeps_both_ends_in_order_and_spreads_over_the_log_gap() -> None:
     # 1,000 iterations that do nothing, then a steep descent: equal steps of time would miss it.
     idle = [Record(i / 1000, i, 1.0, -1.0) for i in range(1000)]
     steep = [Record(1 + r.seconds, 1000 + r.iteration, r.objective, r.bound) for r in geometric(14)]
-    kept = thin([*idle, *steep], rows=8)
+    kept = thin_trace([*idle, *steep], rows=8)
     assert len(kept) <= 8
     assert kept[0] is idle[0]
     assert kept[-1] is steep[-1]
@@ -33,7 +33,7 @@ def test_thinning_keeps_both_ends_in_order_and_spreads_over_the_log_gap() -> Non
 
 def test_a_trace_without_incumbent_can_be_thinned_and_drawn() -> None:
     trace = [Record(float(i), i, math.inf, -math.inf) for i in range(30)]
-    assert len(thin(trace, rows=5)) <= 5
+    assert len(thin_trace(trace, rows=5)) <= 5
     assert "100%" in plot_gap(trace)
     assert plot_gap([]) == ""
 

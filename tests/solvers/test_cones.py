@@ -100,11 +100,13 @@ def test_a_process_that_dies_is_an_error(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_an_almost_solved_program_does_not_warn(monkeypatch: pytest.MonkeyPatch) -> None:
     program, value = largest_eigenvalue(4)
     form = cones.Canonical(program)
-    answer = cones._clarabel(form._matrix("P"), form.data["c"], form._matrix("A"), form.data["b"], form.cones)
-    monkeypatch.setattr(cones, "_clarabel", lambda *_: {**answer, "status": "AlmostSolved"})
+    answer = cones._solve_by_clarabel(
+        form._upper_or_zero_matrix("P"), form.data["c"], form._upper_or_zero_matrix("A"), form.data["b"], form.cones
+    )
+    monkeypatch.setattr(cones, "_solve_by_clarabel", lambda *_: {**answer, "status": "AlmostSolved"})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert form.solve() == "solved"
     assert program.value == pytest.approx(value, rel=1e-7)
-    monkeypatch.setattr(cones, "_clarabel", lambda *_: {**answer, "status": "NumericalError"})
+    monkeypatch.setattr(cones, "_solve_by_clarabel", lambda *_: {**answer, "status": "NumericalError"})
     assert cones.Canonical(largest_eigenvalue(4)[0]).solve() == "failed"

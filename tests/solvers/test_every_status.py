@@ -104,7 +104,7 @@ class Liar:
     """Clarabel, with another status, for the first `lies` answers."""
 
     def __init__(self, status: str, lies: int) -> None:
-        self.status, self.left, self.settings, self.honest = status, lies, list[Any](), cones._clarabel
+        self.status, self.left, self.settings, self.honest = status, lies, list[Any](), cones._solve_by_clarabel
 
     def __call__(self, *given: Any) -> Any:
         self.left -= 1
@@ -118,7 +118,7 @@ class Liar:
 @pytest.mark.parametrize("lies", [1, 2])
 def test_every_status_of_clarabel(status: str, lies: int, monkeypatch: pytest.MonkeyPatch) -> None:
     liar = Liar(status, lies)
-    monkeypatch.setattr(cones, "_clarabel", liar)
+    monkeypatch.setattr(cones, "_solve_by_clarabel", liar)
     found = cones.conic_solution(*PROGRAM)
     if status in ("Solved", "AlmostSolved"):
         assert liar.settings == [cones.TIGHT]

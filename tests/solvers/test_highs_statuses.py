@@ -29,7 +29,7 @@ def box() -> highs.HighsModel:
     model = highs.HighsModel()
     model.add_columns(np.zeros(2), np.ones(2))
     model.set_costs(np.array([1.0, 2.0]))
-    model.add_row(1.0, highs.infinity(), np.arange(2), np.ones(2))
+    model.add_row(1.0, highs.highs_infinity(), np.arange(2), np.ones(2))
     return model
 
 
@@ -43,7 +43,7 @@ CALLS: dict[str, Callable[[highs.HighsModel], object]] = {
     "changeColsIntegrality": lambda model: model.make_whole(np.arange(2)),
     "changeRowsBounds": lambda model: model.set_row_bounds(np.zeros(1), np.ones(1), 0),
     "deleteRows": lambda model: model.delete_rows(np.arange(1)),
-    "clearSolver": lambda model: model.forget(),
+    "clearSolver": lambda model: model.start_cold(),
 }
 
 

@@ -60,7 +60,7 @@ def test_a_hard_model_hears_its_limit_and_can_go_on(way: str) -> None:
 
 @pytest.mark.parametrize("option", ["output_flag", "log_to_console"])
 def test_it_says_nothing_not_even_what_it_is(option: str, capfd: pytest.CaptureFixture[str]) -> None:
-    h = highs.silent(option)
+    h = highs.make_silent_highs(option)
     h.addVar(0.0, 1.0)
     h.changeColCost(0, -1.0)
     h.run()
@@ -122,8 +122,8 @@ def test_errors_come_back_and_threads_are_used_again() -> None:
     before = threading.active_count()
     for k in range(50):
         with pytest.raises(ZeroDivisionError):
-            own_threads.call(lambda: 1 // 0)
-        assert own_threads.call(lambda k=k: k + 1) == k + 1  # type: ignore[misc]
+            own_threads.call_in_own_thread(lambda: 1 // 0)
+        assert own_threads.call_in_own_thread(lambda k=k: k + 1) == k + 1  # type: ignore[misc]
     assert threading.active_count() <= before + 1
     done = np.zeros(1000)
     own_threads.share(lambda low, high: done.__setitem__(slice(low, high), done[low:high] + 1.0), 1000, 3)
@@ -183,7 +183,7 @@ def test_a_loop_on_our_thread_hears_its_limit_and_ends_with_ctrl_c() -> None:
         asked[threading.current_thread().name] += 1
         return True
 
-    @own_threads.apart
+    @own_threads.in_own_thread
     def loop(model: highs.HighsModel) -> str:
         nonlocal n_solved
         assert threading.current_thread().name == "mipfs solver"

@@ -25,8 +25,8 @@ def test_clarabel_is_not_believed(lie: str, name: str, monkeypatch: pytest.Monke
     honest = cones.conic_solution(*program, kinds)
     assert honest is not None
     assert honest[0] == pytest.approx([0.5, 1.0], abs=1e-6)
-    answer = cones._clarabel(*program, kinds)
-    monkeypatch.setattr(cones, "_clarabel", lambda *_: {**answer, name: np.array(LIES[lie])})
+    answer = cones._solve_by_clarabel(*program, kinds)
+    monkeypatch.setattr(cones, "_solve_by_clarabel", lambda *_: {**answer, name: np.array(LIES[lie])})
     assert cones.conic_solution(*program, kinds) is None
 
 
@@ -46,7 +46,7 @@ def test_highs_is_asked_again_and_then_not_believed(
         return SimpleNamespace(**{**said, name: LIES[lie]} if left >= 0 else said)
 
     if (name, lie) in (("row_dual", "short"),):
-        model.add_row(-highs.infinity(), 5.0, np.arange(2), np.ones(2))
+        model.add_row(-highs.highs_infinity(), 5.0, np.arange(2), np.ones(2))
     monkeypatch.setattr(highspy.Highs, "getSolution", lying)
     if name == "row_dual":  # of one row, or two
         monkeypatch.setitem(LIES, "NaN", [np.nan])

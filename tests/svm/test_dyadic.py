@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from mipfs.svm.dyadic import balance_dual, finest, reduce_surplus, round_dual
+from mipfs.svm.dyadic import balance_dual, finest_bits, reduce_surplus, round_dual
 
 
 def spelled(alpha: list[float], top: list[float], bits: int) -> tuple[list[int], list[int], int]:
@@ -36,7 +36,7 @@ def test_rounding_is_that_of_rational_arithmetic(open_ended: bool) -> None:
         top = np.full(n, np.inf) if open_ended else r.uniform(0.1, 2.0, n) * size
         alpha = r.uniform(0.0, 2.0, n) * size
         alpha[y > 0] *= alpha[y < 0].sum() / alpha[y > 0].sum()  # no projection comes before
-        exact, limit, finest_q = spelled(alpha.tolist(), top.tolist(), finest(n))
+        exact, limit, finest_q = spelled(alpha.tolist(), top.tolist(), finest_bits(n))
         free, q = balance_dual(alpha, top, y, False)
         assert (free.tolist(), q) == (exact, finest_q)
         np.testing.assert_array_equal(round_dual(alpha, top), np.ldexp(free.astype(float), -q))

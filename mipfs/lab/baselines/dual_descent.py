@@ -54,7 +54,7 @@ def dual_descent(
         LIBLINEAR stopped at its limit of steps.
     """
     check_weight(C)
-    model = _model(loss, C, bias, tol, seed)
+    model = _liblinear_model(loss, C, bias, tol, seed)
     model.fit(liblinear_matrix(data, "dual coordinate descent"), data.y, sample_weight=data.sample_weight)
     w, b = model.coef_[0], float(np.ravel(model.intercept_)[0]) if bias else 0.0
     margins = data.y * data.block().scores(w, b)
@@ -67,7 +67,7 @@ def dual_descent(
     return linear(data, np.arange(data.n_features), w, b, float(C), objective=value)
 
 
-def _model(loss: str, C: float, bias: bool, tol: float, seed: int) -> Any:
+def _liblinear_model(loss: str, C: float, bias: bool, tol: float, seed: int) -> Any:
     """LIBLINEAR's problem of the same weights: it has C Σ ξ² where (P) has (C/2) Σ ξ²."""
     from sklearn.svm import LinearSVC
 

@@ -89,11 +89,11 @@ def fsv(
         raise UsageError(f"lam = {lam!r} must lie strictly between 0 and 1, the weight of the number of features")
     _check(steepness, start)
     program = OneNorm(data, bias, "FSV") if program is None else program
-    found = _minimise(program, (1.0 - lam) / lam, steepness, start, seed)
+    found = _minimise_concave(program, (1.0 - lam) / lam, steepness, start, seed)
     return replace(found, objective=lam * found.objective)
 
 
-def _minimise(program: OneNorm, price: float, steepness: float, start: Start, seed: int) -> Linear:
+def _minimise_concave(program: OneNorm, price: float, steepness: float, start: Start, seed: int) -> Linear:
     """Minimise the objective divided by λ, where the losses' price is C = (1 − λ)/λ, by successive linearisation."""
     data = program.data
     p = data.n_features
@@ -161,7 +161,7 @@ def fsv_of_size(
     _check(steepness, start)
     program = OneNorm(data, bias, "FSV")
     first = 2.0 * steepness / (largest_score(data, class_means(data)) or 1.0)  # where the first program has features
-    return of_size(lambda price: _minimise(program, price, steepness, start, seed), int(M), first, data.scale)
+    return of_size(lambda price: _minimise_concave(program, price, steepness, start, seed), int(M), first, data.scale)
 
 
 def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
-from mipfs.atoms.groups import spans
+from mipfs.atoms.groups import concatenate_ranges
 from mipfs.data.block import Block
 from mipfs.data.instance import Instance
 from mipfs.losses import get_loss
@@ -93,7 +93,7 @@ class GroupDesign:
     def part(self, groups: Integers) -> tuple[GroupDesign, Integers]:
         """Some of the groups, and the positions of their columns."""
         sizes = self.sizes[groups]
-        ids = spans(self.starts[groups], sizes)
+        ids = concatenate_ranges(self.starts[groups], sizes)
         starts = np.concatenate([[0], np.cumsum(sizes)])
         block = _order_block(Block(self.block.values[:, ids], self.block.center[ids]))
         return GroupDesign(block, starts, self.d[groups], self.y, self.bias), ids

@@ -74,7 +74,7 @@ class GroupLasso:
     ) -> None:
         self.data = data
         self.bias = bias
-        self.order, starts = _partition(data, data.groups if groups is None else groups)
+        self.order, starts = _group_order(data, data.groups if groups is None else groups)
         self.design = GroupDesign.of(data, self.order, starts, bias)
         self._w = np.zeros(self.order.size)
 
@@ -115,9 +115,9 @@ class GroupLasso:
         if algorithm not in ALGORITHMS:
             raise UsageError(f"algorithm = {algorithm!r} is not known; it is one of {', '.join(ALGORITHMS)}")
         solvers: dict[str, Callable[[Array, float], LassoSolution]] = {
-            "active": self._active,
+            "active": self._solve_active_set,
             "fista": lambda c, tol: fista(self.design, c, self._w, tol),
-            "bcd": self._descent,
+            "bcd": self._coordinate_descent,
         }
         found = solvers[algorithm](C * self.data.sample_weight, tol)
         if found.gap > tol:
@@ -160,7 +160,7 @@ class GroupLasso:
         group[self.order] = np.repeat(np.arange(self.design.sizes.size), self.design.sizes)
         return int(np.unique(group[found.ids]).size)
 
-    def _active(self, c: Array, tol: float) -> LassoSolution:
+    def _solve_active_set(self, c: Array, tol: float) -> LassoSolution:
         """The most violating group enters, and the groups that are in are solved, until none violates."""
         design = self.design
         w = self._w.copy()
@@ -185,9 +185,9 @@ class GroupLasso:
                 break
         return found
 
-    def _descent(self, c: Array, tol: float) -> LassoSolution:
+    def _coordinate_descent(self, c: Array, tol: float) -> LassoSolution:
         """Sweeps over the groups, and the intercept after each."""
-        from mipfs.kernels.group_descent import Blocks, sweep
+        from mipfs.kernels.group_descent import Blocks, group_sweep
 
         design = self.design
         w = self._w.copy()
@@ -199,7 +199,7 @@ class GroupLasso:
         for number in range(MOST_ROUNDS):
             f = f + b
             blocks = Blocks(design.stored, design.block.center, design.starts, design.d, step)
-            sweep(blocks, design.y, c, w, f, MOST_BLOCK_STEPS)
+            group_sweep(blocks, design.y, c, w, f, MOST_BLOCK_STEPS)
             f -= b
             if number % SWEEPS_PER_CHECK == 0 or found is None:
                 f = design.apply(w)  # sums that went on lose digits
@@ -213,7 +213,7 @@ class GroupLasso:
         return found
 
 
-def _partition(data: Instance, groups: Mapping[str, Sequence[str | int]]) -> tuple[Integers, Integers]:
+def _group_order(data: Instance, groups: Mapping[str, Sequence[str | int]]) -> tuple[Integers, Integers]:
     """The features in the order of their groups, and where each group starts, the end of the last one at the end."""
     p = data.n_features
     if not groups:

@@ -63,7 +63,7 @@ def information_gain(data: Instance, *, seed: int = 0) -> Array:
     step = max(1, VALUES_PER_BLOCK // data.n_samples)
     for start in range(0, data.n_features, step):
         part = slice(start, start + step)
-        codes = _codes(values[:, part])
+        codes = _value_ranks(values[:, part])
         few = codes.max(axis=0) < math.isqrt(data.n_samples)
         discrete[part] = few
         gains[np.flatnonzero(few) + start] = _of_codes(codes[:, few], data.y, data.sample_weight)
@@ -89,10 +89,10 @@ def _of_events(data: Instance) -> Array:
     for k, members in enumerate((~positive, positive)):
         counts[1, k] = there.T @ np.where(members, weight, 0.0)
         counts[0, k] = max(0.0, float(weight[members].sum())) - counts[1, k]
-    return _gain(np.maximum(counts, 0.0))
+    return _information_gain(np.maximum(counts, 0.0))
 
 
-def _codes(X: Array) -> Integers:
+def _value_ranks(X: Array) -> Integers:
     """The rank of every value among the different ones of its column, shape as X."""
     order = np.argsort(X, axis=0, kind="stable")
     ordered = np.take_along_axis(X, order, axis=0)
@@ -111,10 +111,10 @@ def _of_codes(codes: Integers, y: Array, weight: Array) -> Array:
     levels = int(codes.max()) + 1
     cells = (codes * 2 + (y > 0)[:, None]) * k + np.arange(k)
     counts = np.bincount(cells.ravel(), np.repeat(weight, k), levels * 2 * k)
-    return _gain(counts.astype(float).reshape(levels, 2, k))
+    return _information_gain(counts.astype(float).reshape(levels, 2, k))
 
 
-def _gain(counts: Array) -> Array:
+def _information_gain(counts: Array) -> Array:
     """H(y) − H(y|x) from weights (levels, 2, k) of every column's values and classes."""
     share = counts / counts.sum(axis=(0, 1))
     values = share.sum(axis=1)

@@ -23,7 +23,7 @@ from mipfs.lab.baselines.structural_svm import MEASURE, of_columns
 from mipfs.measures import Violated, get_measure
 from mipfs.plumbing.arrays import Array, Integers, scatter
 from mipfs.solvers import highs
-from mipfs.svm.bundle import BestPoint, ask
+from mipfs.svm.bundle import BestPoint, store_most_violated
 from mipfs.svm.labellings import Labellings
 
 ABOUT = BaselineDescription(
@@ -67,8 +67,8 @@ class L1Bundle:
         self.labellings = Labellings(data, self.measure)
         self.features: Integers = np.empty(0, dtype=np.int64)
         self._lp = highs.HighsModel()
-        self._lp.add_column(0.0, 0.0, highs.infinity())  # ξ; then u_j, v_j of every feature, w_j = u_j − v_j
-        self._ask(BestPoint(np.zeros(data.n_features)), np.zeros(data.n_features), 0.0)
+        self._lp.add_column(0.0, 0.0, highs.highs_infinity())  # ξ; then u_j, v_j of every feature, w_j = u_j − v_j
+        self._ask_for_labelling(BestPoint(np.zeros(data.n_features)), np.zeros(data.n_features), 0.0)
 
     def solve(self, C: float, *, tol: float = 1e-3, rounds: int = MOST_ROUNDS) -> Linear:
         """Solve at one C.
@@ -88,18 +88,18 @@ class L1Bundle:
         check_weight(C)
         self._lp.set_costs(np.array([float(C)]))
         best, lower = BestPoint(np.zeros(self.data.n_features)), 0.0
-        self._ask(best, best.point, C)
+        self._ask_for_labelling(best, best.point, C)
 
         def is_closed() -> bool:
             return best.upper - lower <= tol * abs(best.upper)
 
         for _ in range(rounds):
-            w, alpha = self._master()
-            omega = self._omega(alpha)
+            w, alpha = self._solve_master()
+            omega = self._omega_of_dual(alpha)
             top = float(np.abs(omega).max())
             lower = max(lower, float(self.labellings.losses @ alpha) / max(1.0, top, alpha.sum() / C))
-            grown = self._enter(omega)
-            added = not is_closed() and self._ask(best, w, C, is_closed)
+            grown = self._enter_features(omega)
+            added = not is_closed() and self._ask_for_labelling(best, w, C, is_closed)
             if is_closed() or not (added or grown):
                 break
         ids = np.flatnonzero(np.abs(best.point) > ZERO_SHARE * np.abs(best.point).max())
@@ -122,7 +122,7 @@ class L1Bundle:
             With the objective of its own w; with fewer than M features where every C that was tried has fewer.
         """
         check_size(M, self.data.n_features)
-        first = float(np.abs(self._omega(np.append(1.0, np.zeros(len(self.labellings) - 1)))).max())
+        first = float(np.abs(self._omega_of_dual(np.append(1.0, np.zeros(len(self.labellings) - 1)))).max())
         start = 2.0 / max(first, 1e-300)
         below, above = bracket(lambda C: self.solve(C, tol=tol, rounds=rounds), int(M), start)
         if above is None or (below is not None and below.ids.size == M):
@@ -136,7 +136,7 @@ class L1Bundle:
         loss = max(0.0, self.measure.violated(kept.scores(self.data)).value)
         return replace(kept, objective=float(np.abs(w).sum()) + above.C * loss)
 
-    def _master(self) -> tuple[Array, Array]:
+    def _solve_master(self) -> tuple[Array, Array]:
         """The linear program: w (p,) and α (K,)."""
         solution = highs.solve(self._lp)
         if solution.status != "optimal" or solution.values is None:
@@ -145,13 +145,13 @@ class L1Bundle:
         w = scatter(self.data.n_features, self.features, parts[:, 0] - parts[:, 1])
         return w, np.maximum(self._lp.multipliers(), 0.0)
 
-    def _omega(self, alpha: Array) -> Array:
+    def _omega_of_dual(self, alpha: Array) -> Array:
         """ω = Σ α_k a(ȳ_k) of all features, shape (p,)."""
         used = np.flatnonzero(alpha)
         v = self.measure.direction(alpha[used] @ self.labellings.counts[used])
         return self.data.block().pull(v)
 
-    def _enter(self, omega: Array) -> bool:
+    def _enter_features(self, omega: Array) -> bool:
         """Take in the features that violate |ω_j| ≤ 1 most; whether there were any."""
         size = np.abs(omega)
         size[self.features] = 0.0
@@ -162,11 +162,13 @@ class L1Bundle:
         rows = np.arange(len(self.labellings))
         for a in self.labellings.block(new):
             for sign in (1.0, -1.0):
-                self._lp.add_column(1.0, 0.0, highs.infinity(), rows, sign * a)
+                self._lp.add_column(1.0, 0.0, highs.highs_infinity(), rows, sign * a)
         self.features = np.concatenate([self.features, new])
         return True
 
-    def _ask(self, best: BestPoint[Array], w: Array, C: float, is_closed: Callable[[], bool] = lambda: False) -> bool:
+    def _ask_for_labelling(
+        self, best: BestPoint[Array], w: Array, C: float, is_closed: Callable[[], bool] = lambda: False
+    ) -> bool:
         """Ask for the labelling that is most violated between the best weights and w; whether it is a new one."""
         begin = best.point
 
@@ -176,7 +178,7 @@ class L1Bundle:
             violated = self.measure.violated(self.data.block(used).scores(here[used]))
             return float(np.abs(here).sum()) + C * max(0.0, violated.value), here, violated
 
-        if not ask(best, at, self.labellings, share=MASTER_SHARE, is_closed=is_closed):
+        if not store_most_violated(best, at, self.labellings, share=MASTER_SHARE, is_closed=is_closed):
             return False
         # ξ + Σ_j (u_j − v_j) a_j(ȳ) ≥ Δ(ȳ)
         a = self.labellings.block(self.features)[:, -1] if self.features.size else np.empty(0)

@@ -80,10 +80,10 @@ def l1_logistic_of_size(data: Instance, M: int, *, bias: bool = True, tol: float
         M out of its range, or sparse data that are to be centred.
     """
     check_size(M, data.n_features)
-    return search_price(lambda C: l1_logistic(data, C, bias=bias, tol=tol, seed=seed), M, _first(data, bias))
+    return search_price(lambda C: l1_logistic(data, C, bias=bias, tol=tol, seed=seed), M, _largest_null_C(data, bias))
 
 
-def _first(data: Instance, bias: bool) -> float:
+def _largest_null_C(data: Instance, bias: bool) -> float:
     """The largest C at which every weight is zero, for |Σ_i C_i y_i x_ij|/2 ≤ 1 for all j; 1 where they always are."""
     v = data.sample_weight * data.y
     slope = max(float(np.abs(data.block().pull(v)).max()), abs(float(v.sum())) if bias else 0.0)

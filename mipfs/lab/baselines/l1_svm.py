@@ -83,10 +83,10 @@ def l1_svm_of_size(data: Instance, M: int, *, bias: bool = True, tol: float = TO
         M out of its range, or sparse data that are to be centred.
     """
     check_size(M, data.n_features)
-    return search_price(lambda C: l1_svm(data, C, bias=bias, tol=tol, seed=seed), M, _first(data, bias))
+    return search_price(lambda C: l1_svm(data, C, bias=bias, tol=tol, seed=seed), M, _largest_null_C(data, bias))
 
 
-def _first(data: Instance, bias: bool) -> float:
+def _largest_null_C(data: Instance, bias: bool) -> float:
     """The largest C at which every weight is zero, for 2 Σ_i C_i |y_i x_ij| ≤ 1 for all j; 1 where they always are.
 
     Scikit-learn's `l1_min_c`, of samples that all count as the one of largest weight, and of matrices of zeros.

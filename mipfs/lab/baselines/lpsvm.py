@@ -148,14 +148,14 @@ class _Penalty:
         """ω(t) of the columns of norm 1, (p,)."""
         return np.asarray(self.block.pull(t * self.data.y) / self.norms)
 
-    def _back(self, u: Array) -> Array:
+    def _signed_scores(self, u: Array) -> Array:
         """y∘(X u) of the columns of norm 1, (n,)."""
         return np.asarray(self.data.y * self.block.scores(u / self.norms))
 
     def gradient(self, t: Array, omega: Array, epsilon: float) -> Array:
         """∇φ(t)."""
         excess = np.sign(omega) * np.maximum(np.abs(omega) - self.end, 0.0)
-        g = self._back(excess) + np.maximum(t - self.box, 0.0) - np.maximum(-t, 0.0) - epsilon
+        g = self._signed_scores(excess) + np.maximum(t - self.box, 0.0) - np.maximum(-t, 0.0) - epsilon
         return np.asarray(g + self.data.y * float(self.data.y @ t) if self.bias else g)
 
     def minimise(self, alpha: Array, epsilon: float) -> tuple[Array, bool]:
@@ -170,7 +170,7 @@ class _Penalty:
                 return t * self.size, True
             step = -self._solve(t, omega, g)
             along = self.omega(step)
-            length = self._length(t, omega, step, along, epsilon)
+            length = self._exact_step_length(t, omega, step, along, epsilon)
             if length <= 0.0:  # as far as round-off lets it
                 return t * self.size, True
             t = t + length * step
@@ -182,7 +182,7 @@ class _Penalty:
         from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
         y = self.data.y
-        H = self._gram(np.flatnonzero(np.abs(omega) > self.end))
+        H = self._active_gram(np.flatnonzero(np.abs(omega) > self.end))
         H *= np.outer(y, y)
         if self.bias:
             H += np.outer(y, y)
@@ -196,7 +196,7 @@ class _Penalty:
             except LinAlgError:
                 ridge *= 100.0
 
-    def _gram(self, ids: npt.NDArray[np.int64]) -> Array:
+    def _active_gram(self, ids: npt.NDArray[np.int64]) -> Array:
         """Z_A Z_A' of the columns of norm 1, (n, n)."""
         Z: Any = self.data.block(ids).values
         off = self.off[ids] / self.norms[ids]
@@ -208,7 +208,7 @@ class _Penalty:
         one = np.asarray(Z @ off)
         return np.asarray((Z @ Z.T).toarray() + (float(off @ off) - one[:, None] - one[None, :]))
 
-    def _length(self, t: Array, omega: Array, step: Array, along: Array, epsilon: float) -> float:
+    def _exact_step_length(self, t: Array, omega: Array, step: Array, along: Array, epsilon: float) -> float:
         """The minimiser of φ along a step: its slope is increasing and piecewise linear in the length."""
         end, bent = self.end, self.bias * float(self.data.y @ step)
         base = self.bias * float(self.data.y @ t)
@@ -243,7 +243,9 @@ class _Penalty:
     def at_zero(self) -> _Solution:
         """w = 0, which the balanced multiple of C proves where C is small."""
         alpha = balance_classes(self.c, self.data.y) if self.bias else self.c
-        return self._judge(np.zeros(self.data.n_features), self._intercept(np.zeros(self.data.n_samples)), alpha)
+        return self._evaluate_solution(
+            np.zeros(self.data.n_features), self._central_intercept(np.zeros(self.data.n_samples)), alpha
+        )
 
     def solution(self, alpha: Array, last: Array, epsilon: float) -> _Solution:
         """The solution of the program that α gives, and its gap; `last` is the α of the ε before."""
@@ -254,14 +256,14 @@ class _Penalty:
         w[sizes <= ZERO_SHARE * sizes.max(initial=0.0)] = 0.0
         b = float(self.data.y @ t) / epsilon + float((self.data.center - self.off) @ w) if self.bias else 0.0
         ends = alpha if epsilon == EPSILON else (alpha - EPSILON_FACTOR * last) / (1.0 - EPSILON_FACTOR)
-        return self._judge(w, b, np.clip(ends, 0.0, self.c))
+        return self._evaluate_solution(w, b, np.clip(ends, 0.0, self.c))
 
-    def _intercept(self, f: Array) -> float:
+    def _central_intercept(self, f: Array) -> float:
         from mipfs.losses.hinge import central_intercept
 
         return central_intercept(f, self.data.y, self.c) if self.bias else 0.0
 
-    def _judge(self, w: Array, b: float, alpha: Array) -> _Solution:
+    def _evaluate_solution(self, w: Array, b: float, alpha: Array) -> _Solution:
         ids = np.flatnonzero(w)
         value = float(np.abs(w).sum()) + hinge_value(self.data, self.c, ids, w[ids], b)
         dual = balance_classes(alpha, self.data.y) if self.bias else alpha

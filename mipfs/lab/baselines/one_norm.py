@@ -100,7 +100,7 @@ class OneNorm:
         self._lp = highs.HighsModel()
         self._lp.add_columns(np.zeros(n), np.zeros(n))
         self._lp.set_costs(np.full(n, -1.0))
-        infinity = highs.infinity()
+        infinity = highs.highs_infinity()
         ends = (0.0, 0.0) if bias else (-infinity, infinity)
         self._lp.add_column(0.0, *ends)  # π = −y'α: the centres of columns that are centred implicitly, without a bias
         self._lp.add_row(0.0, 0.0, np.arange(n + 1), np.append(data.y, 1.0))
@@ -119,18 +119,20 @@ class OneNorm:
             HiGHS finds no optimum.
         """
         if not self.ids.size:
-            self._enter(self._scores(balance_classes(c, self.data.y)), r, FIRST_FEATURES, 0.0)
+            self._enter_features(self._score_magnitudes(balance_classes(c, self.data.y)), r, FIRST_FEATURES, 0.0)
         while True:
-            vertex = self._restrict(c, r)
-            if not self._enter(self._scores(vertex.alpha), r, max(MOST_ENTERING, self.ids.size), 1.0 + VIOLATION_SHARE):
+            vertex = self._restricted_program(c, r)
+            if not self._enter_features(
+                self._score_magnitudes(vertex.alpha), r, max(MOST_ENTERING, self.ids.size), 1.0 + VIOLATION_SHARE
+            ):
                 return vertex
 
-    def _scores(self, alpha: Array) -> Array:
+    def _score_magnitudes(self, alpha: Array) -> Array:
         """|ω_j(α)| of all features, (p,), 0 where ω_j has the sign that w_j must not have."""
         omega = self.data.block().pull(alpha * self.data.y)
         return np.maximum(np.where(self.above, omega, 0.0), np.where(self.below, -omega, 0.0))
 
-    def _enter(self, scores: Array, r: Array, most: int, above: float) -> bool:
+    def _enter_features(self, scores: Array, r: Array, most: int, above: float) -> bool:
         """Take in the features of largest |ω_j|/r_j, those above a number only; whether there were any."""
         out = mask_of(scores.size, self.ids)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -147,16 +149,16 @@ class OneNorm:
             rows = sparse.csr_array(sparse.hstack([rows, (self.data.center[new] * units)[:, None]]))
         rows.data[np.abs(rows.data) <= highs.SMALLEST_ENTRY] = 0.0
         rows.eliminate_zeros()
-        free = np.full(new.size, highs.infinity())
+        free = np.full(new.size, highs.highs_infinity())
         self._lp.add_rows(-free, free, rows, "the features")
         self.ids = np.concatenate([self.ids, new])
         self.units = np.concatenate([self.units, units])
         return True
 
-    def _restrict(self, c: Array, r: Array) -> Vertex:
+    def _restricted_program(self, c: Array, r: Array) -> Vertex:
         """The program over the features that stand in it."""
         ends = r[self.ids] * self.units
-        infinity = highs.infinity()
+        infinity = highs.highs_infinity()
         finite = ends[np.isfinite(ends) & (ends > 0.0)]
         size = min(float(c.max()), float(finite.max(initial=0.0)) or np.inf)
         size = size if size > 0.0 else 1.0  # both sides in units in which the smaller one is about 1
@@ -164,7 +166,7 @@ class OneNorm:
         ends = np.where(np.isfinite(ends), ends / size, infinity)
         above, below = (np.broadcast_to(side, self.data.n_features)[self.ids] for side in (self.above, self.below))
         self._lp.set_row_bounds(np.where(below, -ends, -infinity), np.where(above, ends, infinity), first=1)
-        solution = self._optimum()
+        solution = self._optimal_vertex()
         multipliers = -self._lp.multipliers()
         w, size_of = multipliers[1:] * self.units, np.abs(multipliers[1:])  # the sizes of columns of one scale
         used = np.flatnonzero(size_of > ZERO_SHARE * size_of.max(initial=0.0))
@@ -174,11 +176,11 @@ class OneNorm:
         b = float(multipliers[0]) + float(self.data.center[ids] @ w) if self.bias else 0.0
         return Vertex(ids, w, b, np.clip(solution[: self.data.n_samples] * size, 0.0, c))
 
-    def _optimum(self) -> Array:
+    def _optimal_vertex(self) -> Array:
         """The columns' values at an optimum: from the last basis, or from none where that has led HiGHS astray."""
         solution = highs.solve(self._lp)
         if solution.status in ("infeasible", "unbounded"):  # it is neither
-            self._lp.forget()
+            self._lp.start_cold()
             solution = highs.solve(self._lp)
         if solution.status != "optimal" or solution.values is None:
             raise NumericalError(f"{self.name}: HiGHS finds no optimum of the linear program; scale the data")

@@ -99,7 +99,7 @@ def eliminate(
     if data.is_sparse:
         X = X.tocsc()  # rounds choose columns
     wanted = sorted({int(size) for size in sizes}, reverse=True)
-    svm = _svm(loss, C, bias, seed)
+    svm = _liblinear_svm(loss, C, bias, seed)
     while True:
         if left.size == wanted[0]:
             found[wanted.pop(0)] = left
@@ -113,7 +113,7 @@ def eliminate(
         left = np.sort(left[order[:keep]])
 
 
-def _svm(loss: str, C: float, bias: bool, seed: int) -> Any:
+def _liblinear_svm(loss: str, C: float, bias: bool, seed: int) -> Any:
     """LIBLINEAR's SVM of the same loss at the same C: it has C Σ ξ² where (P) has (C/2) Σ ξ²."""
     from sklearn.svm import LinearSVC
 

@@ -106,7 +106,7 @@ def rinaldi(
             found = eliminate(data.only(left), [M], C, bias=bias, drop=drop, loss="hinge", seed=seed)
             left = left[found[int(M)]]
     elif left.size > M:
-        w, _ = _svm(data, left, C, bias)
+        w, _ = _hinge_svm(data, left, C, bias)
         left = np.sort(left[np.argsort(-np.abs(w), kind="stable")[:M]])
     return plain_svm(data, left, C, bias, "hinge")
 
@@ -124,7 +124,7 @@ def turns(data: Instance, M: int, C: float, *, bias: bool, concave: Concave = "l
     sets: list[Integers] = [np.arange(p)]
     while sets[-1].size > M:
         left = sets[-1]
-        w, b = _svm(data, left, C, bias)
+        w, b = _hinge_svm(data, left, C, bias)
         kept = data.y * data.block(left).scores(w, b) > 0.0
         r = np.full(p, np.inf)
         r[left] = slopes(np.abs(w), concave)
@@ -158,7 +158,7 @@ def separating(program: OneNorm, kept: npt.NDArray[np.bool_], r: Array, data: In
     return vertex
 
 
-def _svm(data: Instance, ids: Integers, C: float, bias: bool) -> tuple[Array, float]:
+def _hinge_svm(data: Instance, ids: Integers, C: float, bias: bool) -> tuple[Array, float]:
     """The hinge SVM on columns, on the scaled data."""
     svm = get_loss("hinge").Solver(data, C * data.sample_weight, bias).solve(ids, tol=1e-9)
     return svm.w, svm.b if math.isfinite(svm.b) else 0.0

@@ -12,7 +12,7 @@ from mipfs.data.instance import Instance, Labels
 from mipfs.data.unknown_words import Unknown
 from mipfs.readers import read_new
 from mipfs.readers.labels import KnownLabels
-from mipfs.result.prediction import inputs, of_known_words
+from mipfs.result.prediction import classifier_inputs, of_known_words
 
 if TYPE_CHECKING:
     from mipfs.lab.classes.one_vs_rest import OneVsRest
@@ -25,7 +25,7 @@ def new_rows(
     found: OneVsRest, data_file: str, label: str | None, known: KnownLabels | None = None, unknown: Unknown = "refuse"
 ) -> Instance:
     """New rows with what the classifier of any class looks at; `known` takes their labels."""
-    looked = [inputs(one) for one in found.classifiers]
+    looked = [classifier_inputs(one) for one in found.classifiers]
     names = tuple(dict.fromkeys(name for used, _ in looked for name in used))
     first = found.classifiers[0]
     options: dict[str, Any] = {"label": label, "remembered": first.label_column, "recipe": first.recipe}

@@ -16,8 +16,8 @@ from mipfs.data.rules import EXACT_RULES
 from mipfs.data.stacked import bounds_of, features_among, unstack_weights
 from mipfs.problem import Problem
 from mipfs.result.result import Result, Status, Trace
-from mipfs.result.sidecar import hexadecimal
-from mipfs.run.finish import described_at, labels_of, packages, reading
+from mipfs.result.sidecar import hexadecimal_scaling
+from mipfs.run.finish import class_names_for_json, described_at, package_versions, reading
 from mipfs.run.parameters import parameters
 from mipfs.selection.rows import Rows
 from mipfs.shared import shared_problem
@@ -37,7 +37,7 @@ def stating_scaling(together: Result, instances: Sequence[Instance]) -> Result:
     """
     if together.claim is None:
         return together
-    return replace(together, claim=replace(together.claim, scaling=hexadecimal(instances[0])))
+    return replace(together, claim=replace(together.claim, scaling=hexadecimal_scaling(instances[0])))
 
 
 def parts_of(together: Result, instances: Sequence[Instance], **params: Any) -> tuple[Result, ...]:
@@ -48,11 +48,12 @@ def parts_of(together: Result, instances: Sequence[Instance], **params: Any) -> 
     held = [replace(one, weight_bounds={}) for one in instances]
     parts = zip(held, unstack_weights(instances, together.weights), strict=True)
     return tuple(
-        _part(together, data, features, own, {**given, "weight_bounds": bounds_of(bounds, data)}) for data, own in parts
+        _result_of_class(together, data, features, own, {**given, "weight_bounds": bounds_of(bounds, data)})
+        for data, own in parts
     )
 
 
-def _part(
+def _result_of_class(
     together: Result,
     data: Instance,
     features: Sequence[str],
@@ -81,8 +82,8 @@ def _part(
         seconds=0.0,
         counters={},
         trace=Trace(()),
-        labels=labels_of(data),
-        versions=packages(),
+        labels=class_names_for_json(data),
+        versions=package_versions(),
         rules=max(data.rules, EXACT_RULES),
         read=reading(problem.atoms, described["columns"], features),
         **described,

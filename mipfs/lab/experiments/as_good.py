@@ -81,7 +81,7 @@ def measure(unit: Unit) -> list[Row]:
 
 def report(rows: Sequence[Row]) -> list[ReportBlock]:
     """Counts by set and by M."""
-    columns = across("M", SIZES, lambda mine: _cell(mine[0]), "M = {}")
+    columns = across("M", SIZES, lambda mine: _support_counts_cell(mine[0]), "M = {}")
     title = "Supports within 1% of the optimum (features in all of them / in some); ≥: the list is not complete"
     lists = tabulate(group_rows(rows, "data", "p", "C").items(), ["data", "p", "C"], columns, title)
     blocks: list[ReportBlock] = [Heading("How many"), lists]
@@ -89,7 +89,9 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
     if drawn:
         labels = ("M", "supports, median over sets")
         title, note = "Supports within 1 percent", "Complete lists alone: those that were cut off are the long ones."
-        blocks.append(curves(title, drawn, "M", "supports", "C", labels=labels, spread=False, of=_median, note=note))
+        blocks.append(
+            curves(title, drawn, "M", "supports", "C", labels=labels, spread=False, of=_median_of_column, note=note)
+        )
     many = [row for row in rows if row["complete"] and row["supports"] > 1]
     if many:
         errors = {"best of them": "least_error", "the optimum": "optimum_error", "worst of them": "largest_error"}
@@ -99,7 +101,7 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
     return blocks
 
 
-def _median(rows: Sequence[Row], name: str) -> float:
+def _median_of_column(rows: Sequence[Row], name: str) -> float:
     """Of a column: a list of a thousand supports would hide the others in a mean."""
     found = values(rows, name)
     return float(np.median(found)) if found else math.nan
@@ -109,7 +111,7 @@ def _percent_of(name: str) -> Callable[[Sequence[Row]], str]:
     return lambda rows: percent(mean(rows, name), 1)
 
 
-def _cell(row: Row) -> str:
+def _support_counts_cell(row: Row) -> str:
     return f"{'' if row['complete'] else '≥ '}{row['supports']} ({row['kept']} / {row['used']})"
 
 

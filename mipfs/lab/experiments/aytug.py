@@ -19,7 +19,7 @@ from mipfs.lab.baselines.rfe import eliminate
 from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.aytug_claims import claims
 from mipfs.lab.experiments.aytug_report import report
-from mipfs.lab.experiments.fits import StudyFit, driven, error, fit_chosen, scale_rows
+from mipfs.lab.experiments.fits import StudyFit, error, fit_by_driver, fit_chosen, scale_rows
 from mipfs.lab.experiments.study import Row, Study, Unit
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
@@ -74,7 +74,7 @@ def measure(unit: Unit) -> list[Row]:
     """Every method on one triplet of training, validation and test rows."""
     asked = unit.params
     if asked["set"] == 3:
-        return _real(asked["data"], asked["seed"])
+        return _measure_real_data(asked["data"], asked["seed"])
     if asked["set"] == 1:
         drawn = aytug_one(asked["n"], asked["p"], None, asked["seed"])
         grid, nodes = GRID, NODES_ONE
@@ -84,7 +84,7 @@ def measure(unit: Unit) -> list[Row]:
     return _measure_methods(drawn, int(drawn["M"]), grid, nodes, asked["set"])
 
 
-def _real(name: str, seed: int) -> list[Row]:
+def _measure_real_data(name: str, seed: int) -> list[Row]:
     """Tables 4 and 5: a stratified split in 60, 20 and 20 percent; M is the number of ONSVM's features."""
     whole = sets.read(name)
     X, y = whole.block().values, whole.y
@@ -106,7 +106,7 @@ def _measure_methods(drawn: dict[str, Any], M: int, grid: Sequence[float], nodes
     data = Instance.from_arrays(*drawn["train"])
     rows = []
     tried: dict[tuple[str, float], StudyFit] = {}
-    for name, fits in _methods(data, M, grid, nodes, number):
+    for name, fits in _fits_by_method(data, M, grid, nodes, number):
         every = [replace(fit, facts=fit.facts | {"C": C}) for C, fit in fits()]
         tried |= {(name, fit.facts["C"]): fit for fit in every}
         best = min(every, key=lambda fit: error(fit.linear, *drawn["validation"]))
@@ -116,23 +116,23 @@ def _measure_methods(drawn: dict[str, Any], M: int, grid: Sequence[float], nodes
         )
     for row in rows:
         if row["method"] == "gbd-250":
-            row |= _excess(tried, grid)
+            row |= _stopped_excess(tried, grid)
     return rows
 
 
 Fits = Callable[[], Iterator[tuple[float, StudyFit]]]
 
 
-def _methods(data: Instance, M: int, grid: Sequence[float], nodes: int, number: int) -> list[tuple[str, Fits]]:
+def _fits_by_method(data: Instance, M: int, grid: Sequence[float], nodes: int, number: int) -> list[tuple[str, Fits]]:
     """Names, and the fits over the values of C."""
 
     def exact() -> Iterator[tuple[float, StudyFit]]:
         for C in grid:
-            yield C, driven(Problem(data, M=M, C=C), "branch", iteration_limit=nodes)
+            yield C, fit_by_driver(Problem(data, M=M, C=C), "branch", iteration_limit=nodes)
 
     def benders() -> Iterator[tuple[float, StudyFit]]:
         for C in grid:
-            yield C, driven(Problem(data, M=M, C=C), "gbd", iteration_limit=CUTS)
+            yield C, fit_by_driver(Problem(data, M=M, C=C), "gbd", iteration_limit=CUTS)
 
     drop = DROP_TWO if number == 2 else 0
 
@@ -194,7 +194,7 @@ def _of_grid(name: str, every: Sequence[StudyFit]) -> Row:
     return {"proven_of_grid": sum(bool(fit.facts["proven"]) for fit in every), "grid": len(every)}
 
 
-def _excess(tried: dict[tuple[str, float], StudyFit], grid: Sequence[float]) -> Row:
+def _stopped_excess(tried: dict[tuple[str, float], StudyFit], grid: Sequence[float]) -> Row:
     """How far the stopped decomposition is above the optimum, over the values of C whose optimum is proven."""
     excess = []
     for C in grid:

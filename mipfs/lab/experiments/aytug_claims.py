@@ -44,29 +44,29 @@ def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     if len(group_rows(one, "n", "p", "seed")) < ENOUGH:
         return found
     return [
-        _better(one),
-        _concave(one),
+        _claim_more_accurate(one),
+        _claim_against_concave(one),
         _claim_stopped(one),
         _claim_converged(one),
-        _overlapping(one),
-        _few(one),
+        _claim_overlap(one),
+        _claim_few_features(one),
         *found,
     ]
 
 
-def _errors(rows: Sequence[Row], one: str, other: str) -> list[tuple[float, float]]:
+def _paired_test_errors(rows: Sequence[Row], one: str, other: str) -> list[tuple[float, float]]:
     return pairs(rows, one, other, "test_error", CELL)
 
 
-def _better(rows: Sequence[Row]) -> PaperClaim:
+def _claim_more_accurate(rows: Sequence[Row]) -> PaperClaim:
     said = "GBD-M is more accurate than RFE: 32 better, 23 worse of 90 (Aytug 2015, section 4)"
-    part = lower("test error after 250 cuts less RFE's, by problem", _errors(rows, "gbd-250", "rfe"))
-    exact = describe_pairs(_errors(rows, "exact", "rfe"), less_is_better=True)
+    part = lower("test error after 250 cuts less RFE's, by problem", _paired_test_errors(rows, "gbd-250", "rfe"))
+    exact = describe_pairs(_paired_test_errors(rows, "exact", "rfe"), less_is_better=True)
     return judge_claim(said, [part], f"the exact support's less RFE's: {exact}", DIFFERENCE)
 
 
-def _concave(rows: Sequence[Row]) -> PaperClaim:
-    exact = _errors(rows, "exact", "fsv")
+def _claim_against_concave(rows: Sequence[Row]) -> PaperClaim:
+    exact = _paired_test_errors(rows, "exact", "fsv")
     most = sum(row["method"] == "exact" and row["C"] == 32.0 for row in rows)
     details = (
         f"the exact support's: {describe_pairs(exact, less_is_better=True)}; it chose the largest C, 32, on {most} of "
@@ -74,13 +74,13 @@ def _concave(rows: Sequence[Row]) -> PaperClaim:
         "FSV is given M here, and has λ = 1 in the paper"
     )
     said = "GBD-M is more accurate than FSV: 45 better, 39 worse of 90 (Aytug 2015, section 4)"
-    part = lower("test error after 250 cuts less FSV's, by problem", _errors(rows, "gbd-250", "fsv"))
+    part = lower("test error after 250 cuts less FSV's, by problem", _paired_test_errors(rows, "gbd-250", "fsv"))
     return judge_claim(said, [part], details)
 
 
 def _claim_stopped(rows: Sequence[Row]) -> PaperClaim:
     excess = max(values(rows, "most_excess"), default=0.0)
-    found = _errors([row for row in rows if row["p"] > EASY], "gbd-250", "exact")
+    found = _paired_test_errors([row for row in rows if row["p"] > EASY], "gbd-250", "exact")
     words = f"p > {EASY}, test error after 250 cuts is no worse than the exact run's, by problem"
     part = no_worse(words, found, less_is_better=True)
     details = f"the objective after 250 cuts is up to {percent(excess)} above a proven optimum; {ONE_TREE}"
@@ -103,7 +103,7 @@ def _claim_converged(rows: Sequence[Row]) -> PaperClaim:
     return judge_claim(said, parts, details)
 
 
-def _overlapping(rows: Sequence[Row]) -> PaperClaim:
+def _claim_overlap(rows: Sequence[Row]) -> PaperClaim:
     shared = [{**row, "share": row["overlap"] / row["p"]} for row in rows]
     others = [method for method in METHODS if method not in ("exact", "gbd-250", "rfe")]
     parts = [
@@ -118,12 +118,12 @@ def _overlapping(rows: Sequence[Row]) -> PaperClaim:
     return judge_claim(said, parts, details)
 
 
-def _few(rows: Sequence[Row]) -> PaperClaim:
+def _claim_few_features(rows: Sequence[Row]) -> PaperClaim:
     few, many = ([row for row in rows if (row["M"] <= 0.2 * row["p"]) is small] for small in (True, False))
-    found = _errors(few, "gbd-250", "rfe")
+    found = _paired_test_errors(few, "gbd-250", "rfe")
     words = "test error after 250 cuts less RFE's where M ≤ p/5, by problem"
     part = ClaimPart(words, larger(found), describe_pairs(found, less_is_better=True))
-    details = f"elsewhere {describe_pairs(_errors(many, 'gbd-250', 'rfe'), less_is_better=True)}"
+    details = f"elsewhere {describe_pairs(_paired_test_errors(many, 'gbd-250', 'rfe'), less_is_better=True)}"
     said = "GBD-M does worse than others where few features matter, M ≤ p/5 (Aytug 2015, Figure 1, bin 1)"
     return judge_claim(said, [part], details)
 
@@ -131,10 +131,10 @@ def _few(rows: Sequence[Row]) -> PaperClaim:
 def _figure_two(rows: Sequence[Row]) -> PaperClaim:
     """Errors against RFE's over M."""
     by = [
-        f"M = {M}: {100 * difference(_errors(some, 'gbd-250', 'rfe')):+.2f}"
+        f"M = {M}: {100 * difference(_paired_test_errors(some, 'gbd-250', 'rfe')):+.2f}"
         for (M,), some in sorted(group_rows(rows, "M").items())
     ]
-    found = _errors([row for row in rows if row["M"] > LEAST_M], "gbd-250", "rfe")
+    found = _paired_test_errors([row for row in rows if row["M"] > LEAST_M], "gbd-250", "rfe")
     exact = of(rows, method="exact")
     proven = f"{sum(row['proven_of_grid'] for row in exact)} of {sum(row['grid'] for row in exact)}"
     details = f"points by M: {', '.join(by)}; the exact runs prove {proven} fits"

@@ -61,13 +61,13 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
     two = of(rows, set=2)
     blocks: list[ReportBlock] = []
     if one:
-        blocks += [Heading("Data set one: test errors (Table 2)"), _errors(one), _against(one)]
-        blocks += [Heading("Overlap with the planted features (Table 3)"), _overlap(one), _cosines(one)]
+        blocks += [Heading("Data set one: test errors (Table 2)"), _errors_block(one), _against_others_block(one)]
+        blocks += [Heading("Overlap with the planted features (Table 3)"), _overlap_block(one), _cosines_block(one)]
         blocks += [Heading("By the share of features that matter (Figure 1)"), _figure_one(one)]
-        blocks += [Heading("What was proven, and how far 250 cuts were from the optimum"), _proofs(one)]
-        blocks += [_excess(one), _report_stopped(one)]
+        blocks += [Heading("What was proven, and how far 250 cuts were from the optimum"), _proofs_block(one)]
+        blocks += [_excess_block(one), _report_stopped(one)]
     if two:
-        blocks += [Heading("Data set two (Figures 2 and 3)"), _two(two)]
+        blocks += [Heading("Data set two (Figures 2 and 3)"), _two_methods_block(two)]
         blocks.append(curves("Data set two: test error", two, "M", "test_error", labels=("M", "test error")))
         blocks.append(
             curves(
@@ -82,26 +82,31 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
         )
     real = of(rows, set=3)
     if real:
-        blocks += [Heading("Real data (Tables 4 and 5)"), _real(real), _wins(real), _seconds(real)]
+        blocks += [
+            Heading("Real data (Tables 4 and 5)"),
+            _real_data_block(real),
+            _wins_block(real),
+            _seconds_block(real),
+        ]
     return blocks
 
 
-def _real(rows: Sequence[Row]) -> ReportBlock:
+def _real_data_block(rows: Sequence[Row]) -> ReportBlock:
     columns = [
         ("n × p", lambda some: f"{some[0]['n']} × {some[0]['p']}"),
-        ("M", _between),
+        ("M", _range_of_M),
         ("splits", lambda some: str(len(group_rows(some, "seed")))),
         *across("method", METHODS, _with_error),
     ]
     return tabulate(group_rows(rows, "data").items(), ["data"], columns, "Mean test error in % ± one standard error", 2)
 
 
-def _between(rows: Sequence[Row]) -> str:
+def _range_of_M(rows: Sequence[Row]) -> str:
     sizes = sorted({row["M"] for row in rows})
     return str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
 
 
-def _wins(rows: Sequence[Row]) -> ReportBlock:
+def _wins_block(rows: Sequence[Row]) -> ReportBlock:
     lines = []
     for method in ("exact", "gbd-250"):
         for other, theirs in TABLE_FOUR.items():
@@ -112,9 +117,9 @@ def _wins(rows: Sequence[Row]) -> ReportBlock:
     return Table(head, lines)
 
 
-def _seconds(rows: Sequence[Row]) -> ReportBlock:
+def _seconds_block(rows: Sequence[Row]) -> ReportBlock:
     columns = [
-        ("exact: proven (all C)", lambda some: _share(of(some, method="exact"))),
+        ("exact: proven (all C)", lambda some: _proven_share(of(some, method="exact"))),
         ("at the chosen C", lambda some: out_of(of(some, method="exact"))),
         *across("method", METHODS, _seconds_of_grid),
     ]
@@ -131,7 +136,7 @@ def by_set(rows: Sequence[Row], one: str, other: str) -> list[tuple[float, float
     return average_pairs(rows, one, other, "test_error", ("data", "seed"), ("data",))
 
 
-def _errors(rows: Sequence[Row]) -> ReportBlock:
+def _errors_block(rows: Sequence[Row]) -> ReportBlock:
     groups = [((f"{n} × {p}",), some) for (n, p), some in sorted(group_rows(rows, "n", "p").items())]
     columns = [
         ("problems", lambda some: str(len(group_rows(some, "n", "p", "seed")))),
@@ -145,7 +150,7 @@ def _with_error(rows: Sequence[Row]) -> str:
     return with_error(rows, "test_error")
 
 
-def _against(rows: Sequence[Row]) -> ReportBlock:
+def _against_others_block(rows: Sequence[Row]) -> ReportBlock:
     lines = []
     for method in ("exact", "gbd-250"):
         for other in METHODS:
@@ -171,7 +176,7 @@ def _against(rows: Sequence[Row]) -> ReportBlock:
     return Table(head, lines, "Pairs of methods on the same problems: the first less the second")
 
 
-def _overlap(rows: Sequence[Row]) -> ReportBlock:
+def _overlap_block(rows: Sequence[Row]) -> ReportBlock:
     groups = sorted(group_rows(rows, "p", "n").items())
     columns = across(
         "method", METHODS, lambda mine: f"{mean(mine, 'overlap'):.1f} ({sum(row['match'] for row in mine)})"
@@ -180,7 +185,7 @@ def _overlap(rows: Sequence[Row]) -> ReportBlock:
     return tabulate(groups, ["p", "n"], columns, title, left=2)
 
 
-def _cosines(rows: Sequence[Row]) -> ReportBlock:
+def _cosines_block(rows: Sequence[Row]) -> ReportBlock:
     shares = [{**row, "overlap": row["overlap"] / row["p"]} for row in rows]
     groups = [((method,), mine) for method in METHODS if (mine := of(shares, method=method))]
     columns = [
@@ -212,13 +217,13 @@ def _figure_one(rows: Sequence[Row]) -> ReportBlock:
     return LineChart(DIFFERENCE, centres, drawn, note=note, x_label="M/p", y_label="percentage points")
 
 
-def _proofs(rows: Sequence[Row]) -> ReportBlock:
+def _proofs_block(rows: Sequence[Row]) -> ReportBlock:
     groups = [((f"{n} × {p}",), some) for (n, p), some in sorted(group_rows(rows, "n", "p").items())]
     seconds = {"exact": "s exact", "gbd-250": "s 250 cuts", "rfe": "s RFE"}
     columns = [
-        ("exact: proven (all C)", lambda some: _share(of(some, method="exact"))),
+        ("exact: proven (all C)", lambda some: _proven_share(of(some, method="exact"))),
         ("at the chosen C", lambda some: out_of(of(some, method="exact"))),
-        ("250 cuts: converged (all C)", lambda some: _share(of(some, method="gbd-250"))),
+        ("250 cuts: converged (all C)", lambda some: _proven_share(of(some, method="gbd-250"))),
         ("mean excess", lambda some: percent(mean(of(some, method="gbd-250"), "mean_excess"), 3)),
         ("largest excess", lambda some: percent(max(values(of(some, method="gbd-250"), "most_excess"), default=None))),
         *((seconds[method], cell) for method, cell in across("method", seconds, _seconds_of_grid)),
@@ -227,11 +232,11 @@ def _proofs(rows: Sequence[Row]) -> ReportBlock:
     return tabulate(groups, ["n × p"], columns, title)
 
 
-def _share(rows: Sequence[Row]) -> str:
+def _proven_share(rows: Sequence[Row]) -> str:
     return f"{sum(row['proven_of_grid'] for row in rows)} of {sum(row['grid'] for row in rows)}" if rows else DASH
 
 
-def _two(rows: Sequence[Row]) -> ReportBlock:
+def _two_methods_block(rows: Sequence[Row]) -> ReportBlock:
     columns = [
         count("problems"),
         ("test error in %", _with_error),
@@ -243,7 +248,7 @@ def _two(rows: Sequence[Row]) -> ReportBlock:
     return tabulate(sorted(group_rows(rows, "M", "method").items()), ["M", "method"], columns, left=2)
 
 
-def _excess(rows: Sequence[Row]) -> ReportBlock:
+def _excess_block(rows: Sequence[Row]) -> ReportBlock:
     """How far the stop is above the proven optimum."""
     stopped = [row for row in rows if row["method"] == "gbd-250" and row["most_excess"] is not None]
     drawn = [{**row, "n": f"n = {row['n']}", "excess": 100.0 * row["most_excess"]} for row in stopped]

@@ -13,7 +13,7 @@ from mipfs.errors import MipfsError
 from mipfs.lab.baselines.l1_svm import l1_svm_of_size
 from mipfs.lab.baselines.rfe import eliminate
 from mipfs.lab.experiments.fits import facts_of, ids_of, solve_by
-from mipfs.lab.studies.peers import spliced
+from mipfs.lab.studies.peers import select_by_splicing
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Integers
 from mipfs.plumbing.clock import cpu_clock
@@ -87,12 +87,12 @@ def everything(data: Instance, sizes: Sequence[int], grid: Sequence[float], node
     return {(data.n_features, C): (np.arange(data.n_features), {}) for C in grid}
 
 
-def splicing(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
+def choose_by_splicing(data: Instance, sizes: Sequence[int], grid: Sequence[float], nodes: int) -> dict[Place, Choice]:
     """The best subset of M for logistic regression, by abess (Zhu 2020): features are exchanged while that helps.
 
     Constant columns, which it refuses, are left out.
     """
-    return {(M, C): (ids, dict[str, Any]()) for M in sizes for ids in [spliced(data, M)] for C in grid}
+    return {(M, C): (ids, dict[str, Any]()) for M in sizes for ids in [select_by_splicing(data, M)] for C in grid}
 
 
 CHOOSERS: dict[str, Chooser] = {
@@ -104,7 +104,7 @@ CHOOSERS: dict[str, Chooser] = {
     "forward": forward,
     "all features": everything,
 }
-PEERS: dict[str, Chooser] = {"abess": splicing}
+PEERS: dict[str, Chooser] = {"abess": choose_by_splicing}
 """Of packages that are no dependency."""
 
 

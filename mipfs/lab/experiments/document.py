@@ -76,13 +76,13 @@ def page_blocks(blocks: Iterable[ReportBlock]) -> list[ReportBlock]:
     return found
 
 
-def markdown(blocks: Iterable[ReportBlock]) -> str:
-    """The blocks as Markdown; a chart is a link to its file, which `pictures` makes."""
-    parts = [_part(block) for block in blocks]
+def render_markdown(blocks: Iterable[ReportBlock]) -> str:
+    """The blocks as Markdown; a chart is a link to its file, which `render_pictures` makes."""
+    parts = [_block_markdown(block) for block in blocks]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _part(block: ReportBlock) -> str:
+def _block_markdown(block: ReportBlock) -> str:
     if isinstance(block, Heading):
         return f"## {block.title}"
     if isinstance(block, Table):
@@ -114,7 +114,7 @@ def file_name(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] + ".svg"
 
 
-def pictures(blocks: Iterable[ReportBlock]) -> dict[str, bytes]:
+def render_pictures(blocks: Iterable[ReportBlock]) -> dict[str, bytes]:
     """Every chart as SVG by the name of its file; none where matplotlib is not installed."""
     charts: Sequence[LineChart | Bars | HeatMap] = [b for b in blocks if isinstance(b, (LineChart, Bars, HeatMap))]
     try:
@@ -131,14 +131,14 @@ def _told_apart(chart: LineChart, ax: Any) -> None:
     if chart.is_log:
         from matplotlib.ticker import NullLocator
 
-        ax.set_xticks(list(chart.x), _apart(chart.x), fontsize=8)
+        ax.set_xticks(list(chart.x), _spaced_ticks(chart.x), fontsize=8)
         ax.xaxis.set_minor_locator(NullLocator())
     ax.grid(True, alpha=0.3)
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
 
 
-def _apart(x: Sequence[float]) -> list[str]:
+def _spaced_ticks(x: Sequence[float]) -> list[str]:
     """The ticks of a logarithmic axis as text; "" where one would stand on the one before."""
     texts: list[str] = []
     last = -math.inf

@@ -55,7 +55,7 @@ def measure(unit: Unit) -> list[Row]:
     """Every method on one outer fold, or a peer alone."""
     part = fold(sets.read(unit.params["data"]), OUTER, SEED, unit.params["fold"])
     if "peer" in unit.params:
-        return _peer(part, unit.params["peer"])
+        return _measure_peer(part, unit.params["peer"])
     p = part.train.n_features
     rows: list[Row] = []
     place: Place | None = None
@@ -74,10 +74,10 @@ def measure(unit: Unit) -> list[Row]:
         )
         if name == "exact":
             place = best
-    return rows + (_same(part, place, rows[0]) if place is not None else [])
+    return rows + (_methods_at_same_place(part, place, rows[0]) if place is not None else [])
 
 
-def _peer(part: Fold, name: str) -> list[Row]:
+def _measure_peer(part: Fold, name: str) -> list[Row]:
     """A peer at its own M and C, and at every place where the exact method may be: the report takes that one."""
     began = cpu_clock()
     best = choose_place(name, part.train)
@@ -132,7 +132,7 @@ def _judge_choice(part: Fold, place: Place, choice: Choice) -> Row:
     }
 
 
-def _same(part: Fold, place: Place, exact: Row) -> list[Row]:
+def _methods_at_same_place(part: Fold, place: Place, exact: Row) -> list[Row]:
     """All selecting methods at the place that the exact one chose."""
     rows: list[Row] = [{**exact, "kind": "same", "seconds_whole": None, "excess": 0.0}]
     for name in CHOOSERS:

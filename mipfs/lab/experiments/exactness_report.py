@@ -43,14 +43,14 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
     same = at_the_same(rows)
     return [
         Heading("Each method at its own M and C"),
-        _errors(own),
-        _totals(own),
-        _sizes(own),
-        _stabilities(own),
+        _errors_block(own),
+        _totals_block(own),
+        _sizes_block(own),
+        _stabilities_block(own),
         Heading("All methods at the M and C of the exact one"),
-        _same(same),
+        _same_place_block(same),
         _by_set(same),
-        _picture(same),
+        _error_differences_chart(same),
     ]
 
 
@@ -74,7 +74,7 @@ def at_the_same(rows: Sequence[Row]) -> list[Row]:
     return same
 
 
-def _errors(rows: Sequence[Row]) -> ReportBlock:
+def _errors_block(rows: Sequence[Row]) -> ReportBlock:
     columns = [
         ("p", lambda some: str(some[0]["p"])),
         *across("method", METHODS, lambda mine: with_error(mine, "error", 1)),
@@ -88,7 +88,7 @@ def _set_means(rows: Sequence[Row], one: str, other: str, name: str) -> list[tup
     return average_pairs(rows, one, other, name, CELL, ("data",))
 
 
-def _totals(rows: Sequence[Row]) -> ReportBlock:
+def _totals_block(rows: Sequence[Row]) -> ReportBlock:
     lines = []
     for method in METHODS:
         mine = of(rows, method=method)
@@ -110,7 +110,7 @@ def _totals(rows: Sequence[Row]) -> ReportBlock:
     return Table(head, lines, title)
 
 
-def _sizes(rows: Sequence[Row]) -> ReportBlock:
+def _sizes_block(rows: Sequence[Row]) -> ReportBlock:
     columns = [
         ("exact proven", lambda some: out_of(of(some, method="exact"))),
         *across("method", METHODS[:-1], lambda mine: show_number(mean(mine, "size"), "{:.1f}")),
@@ -119,7 +119,7 @@ def _sizes(rows: Sequence[Row]) -> ReportBlock:
     return tabulate(group_rows(rows, "data").items(), ["data"], columns, title)
 
 
-def stabilities(rows: Sequence[Row], method: str) -> dict[str, Stability]:
+def stability_by_set(rows: Sequence[Row], method: str) -> dict[str, Stability]:
     """Nogueira's index of a method on every set that has two folds or more."""
     found = {}
     for (data,), some in group_rows(rows, "data").items():
@@ -130,8 +130,8 @@ def stabilities(rows: Sequence[Row], method: str) -> dict[str, Stability]:
     return found
 
 
-def _stabilities(rows: Sequence[Row]) -> ReportBlock:
-    every = {method: stabilities(rows, method) for method in METHODS[:-1]}
+def _stabilities_block(rows: Sequence[Row]) -> ReportBlock:
+    every = {method: stability_by_set(rows, method) for method in METHODS[:-1]}
     lines = []
     for (data,), _ in group_rows(rows, "data").items():
         cells = [str(data)]
@@ -143,7 +143,7 @@ def _stabilities(rows: Sequence[Row]) -> ReportBlock:
     return Table(["data", *every], lines, title)
 
 
-def _same(rows: Sequence[Row]) -> ReportBlock:
+def _same_place_block(rows: Sequence[Row]) -> ReportBlock:
     lines = []
     for method in METHODS[1:-1]:
         excess = values(of(rows, method=method), "excess")
@@ -168,7 +168,7 @@ def _by_set(rows: Sequence[Row]) -> ReportBlock:
     return Table(["data", "M", *METHODS[1:-1]], lines, title)
 
 
-def _picture(rows: Sequence[Row]) -> ReportBlock:
+def _error_differences_chart(rows: Sequence[Row]) -> ReportBlock:
     bars = []
     for method in METHODS[1:-1]:
         found = _set_means(rows, "exact", method, "error")
@@ -192,14 +192,14 @@ def claims(rows: Sequence[Row]) -> list[PaperClaim]:
         [lower("mean test error of a set less RFE's", _set_means(same, "exact", "rfe", "error"))],
         f"RFE's objective is {percent(mean(excess, 'excess'), 1)} above on average",
     )
-    return [first, _bought(own)]
+    return [first, _claim_against_best_other(own)]
 
 
-def _bought(own: Sequence[Row]) -> PaperClaim:
+def _claim_against_best_other(own: Sequence[Row]) -> PaperClaim:
     """Against the best of the others in hindsight, which is more than any one of them would reach."""
     rivals = [m for m in METHODS[1:-1] if any(row["method"] == m for row in own)]
     errors = {m: _set_means(own, "exact", m, "error") for m in rivals}
-    steady = {m: stabilities(own, m) for m in ("exact", *rivals)}
+    steady = {m: stability_by_set(own, m) for m in ("exact", *rivals)}
     mean_ = {m: float(np.mean([one.index for one in found.values()])) for m, found in steady.items()}
     best = max(rivals, key=lambda m: difference(errors[m]))
     other = max(rivals, key=lambda m: mean_[m])

@@ -16,7 +16,7 @@ from mipfs.lab.baselines.lpsvm import lpsvm
 from mipfs.lab.baselines.rfe import eliminate, plain_svm
 from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.fgm_report import claims, report
-from mipfs.lab.experiments.fits import driven, error, relaxed_predictor, scale_rows, solve_by
+from mipfs.lab.experiments.fits import error, fit_by_driver, relaxed_predictor, scale_rows, solve_by
 from mipfs.lab.experiments.study import Row, Study, Unit
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.clock import cpu_clock
@@ -89,7 +89,9 @@ def measure(unit: Unit) -> list[Row]:
     (X, y), (X_test, y_test) = drawn["train"], drawn["test"]
     cell = ScaledSplit(X, np.asarray(y, dtype=float), X_test, np.asarray(y_test, dtype=float))
     truth = {int(j) for j in drawn["S"]}
-    rows = list(_rows(cell, M_MADE, C_MADE, ("exact", "fgm", "fgm-b", "fgm-spliced", "rfe", "lpsvm", "all", "ideal")))
+    rows = list(
+        _measure_cell(cell, M_MADE, C_MADE, ("exact", "fgm", "fgm-b", "fgm-spliced", "rfe", "lpsvm", "all", "ideal"))
+    )
     for row in rows:
         row["recovers"] = set(row.pop("ids")) == truth
     return rows
@@ -124,7 +126,7 @@ def _measure_split(name: str, seed: int) -> list[Row]:
     found: list[Row] = []
     for B in sizes:
         C = GENES_C if genes else 0.1 if name == "usps" else _choose_price(cell, B, seed)
-        found += [{"B": B, **row} for row in _rows(cell, B, C, ("exact", "fgm", "fgm-b", "fgm-spliced", "rfe"))]
+        found += [{"B": B, **row} for row in _measure_cell(cell, B, C, ("exact", "fgm", "fgm-b", "fgm-spliced", "rfe"))]
     for row in found:
         del row["ids"]
     return found
@@ -143,12 +145,12 @@ def _choose_price(cell: ScaledSplit, B: int, seed: int) -> float:
     for k in range(FOLDS):
         inner = _scale_split(cell.X, cell.y, np.flatnonzero(part != k), np.flatnonzero(part == k))
         for number, C in enumerate(GRID):
-            fitted, _ = _spliced(inner, B, C)
+            fitted, _ = _fit_rounded_best(inner, B, C)
             errors[number] += error(fitted, inner.X_test, inner.y_test)
     return GRID[int(np.argmin(np.round(errors, 12)))]
 
 
-def _rows(cell: ScaledSplit, B: int, C: float, names: Sequence[str]) -> Iterator[Row]:
+def _measure_cell(cell: ScaledSplit, B: int, C: float, names: Sequence[str]) -> Iterator[Row]:
     """Methods on a cell; `excess` is the objective of a support of at most B features above the best one known."""
     found = []
     for name in names:
@@ -163,7 +165,7 @@ def _rows(cell: ScaledSplit, B: int, C: float, names: Sequence[str]) -> Iterator
         row["accuracy"] = 1.0 - error(fitted, cell.X_test, cell.y_test)
         row |= {"proven": None, "objective": None, **facts, "ids": used.tolist()}
         if row["objective"] is None and 0 < used.size <= B:
-            row["objective"] = _objective(cell.data, used, C)
+            row["objective"] = _svm_optimum(cell.data, used, C)
         found.append(row)
     best = min(row["objective"] for row in found if row["objective"] is not None)
     for row in found:
@@ -171,7 +173,7 @@ def _rows(cell: ScaledSplit, B: int, C: float, names: Sequence[str]) -> Iterator
     yield from found
 
 
-def _objective(data: Instance, ids: Integers, C: float) -> float:
+def _svm_optimum(data: Instance, ids: Integers, C: float) -> float:
     """The optimum of the squared hinge SVM without intercept on some columns."""
     fitted = plain_svm(data, ids, C, False, LOSS)
     short = np.maximum(0.0, 1.0 - data.y * fitted.scores(data))
@@ -181,13 +183,13 @@ def _objective(data: Instance, ids: Integers, C: float) -> float:
 Made = tuple[Linear, dict[str, Any]]
 
 
-def _exact(cell: ScaledSplit, B: int, C: float) -> Made:
+def _fit_exact(cell: ScaledSplit, B: int, C: float) -> Made:
     return _solve_support(cell, B, C, "branch", iteration_limit=NODES)
 
 
 def _solve_support(cell: ScaledSplit, B: int, C: float, driver: str, **options: Any) -> Made:
     """The SVM on the best B features that a driver finds."""
-    fit = driven(Problem(cell.data, loss=LOSS, bias=False, M=B, C=C), driver, **options)
+    fit = fit_by_driver(Problem(cell.data, loss=LOSS, bias=False, M=B, C=C), driver, **options)
     return fit.linear, fit.facts
 
 
@@ -197,11 +199,11 @@ def _round_relaxation(cell: ScaledSplit, B: int, C: float, rounding: str = "scor
     return fitted, facts | {"proven": None}
 
 
-def _spliced(cell: ScaledSplit, B: int, C: float) -> Made:
+def _fit_rounded_best(cell: ScaledSplit, B: int, C: float) -> Made:
     return _round_relaxation(cell, B, C, "best")
 
 
-def _whole(cell: ScaledSplit, B: int, C: float) -> Made:
+def _fit_relaxation(cell: ScaledSplit, B: int, C: float) -> Made:
     """The relaxation's own predictor, on all the features that it uses."""
     data = cell.data
     result = solve_by(Problem(data, loss=LOSS, bias=False, M=B, C=C), "kelley", gap=GAP)
@@ -209,18 +211,18 @@ def _whole(cell: ScaledSplit, B: int, C: float) -> Made:
 
 
 @lru_cache(maxsize=len(GRID))
-def _eliminate(cell: ScaledSplit, C: float) -> dict[int, Integers]:
+def _elimination_supports(cell: ScaledSplit, C: float) -> dict[int, Integers]:
     """What SVM-RFE leaves for every B, by one elimination."""
     drop: Any = "tan" if cell.X.size <= TAN_ENTRIES else COARSE_DROP
     return eliminate(cell.data, cell.sizes, C, bias=False, drop=drop)
 
 
-def _elimination(cell: ScaledSplit, B: int, C: float) -> Made:
+def _fit_elimination(cell: ScaledSplit, B: int, C: float) -> Made:
     data = cell.data
-    return plain_svm(data, _eliminate(cell, C)[B], C, False, LOSS), {}
+    return plain_svm(data, _elimination_supports(cell, C)[B], C, False, LOSS), {}
 
 
-def _lpsvm(cell: ScaledSplit, B: int, C: float) -> Made | None:
+def _fit_lpsvm(cell: ScaledSplit, B: int, C: float) -> Made | None:
     if cell.X.shape[1] > 5000:
         return None  # a dense system of that order in every step
     return lpsvm(cell.data, C, bias=False), {}
@@ -230,19 +232,19 @@ def _use_all(cell: ScaledSplit, B: int, C: float) -> Made:
     return plain_svm(cell.data, np.arange(cell.X.shape[1]), C, False, LOSS), {}
 
 
-def _ideal(cell: ScaledSplit, B: int, C: float) -> Made:
+def _fit_ideal(cell: ScaledSplit, B: int, C: float) -> Made:
     return plain_svm(cell.data, np.arange(B), C, False, LOSS), {}
 
 
 METHODS: dict[str, Callable[[ScaledSplit, int, float], Made | None]] = {
-    "exact": _exact,
-    "fgm": _whole,
+    "exact": _fit_exact,
+    "fgm": _fit_relaxation,
     "fgm-b": _round_relaxation,
-    "fgm-spliced": _spliced,
-    "rfe": _elimination,
-    "lpsvm": _lpsvm,
+    "fgm-spliced": _fit_rounded_best,
+    "rfe": _fit_elimination,
+    "lpsvm": _fit_lpsvm,
     "all": _use_all,
-    "ideal": _ideal,
+    "ideal": _fit_ideal,
 }
 """The first M_MADE features of the made problem are the ideal ones."""
 

@@ -85,8 +85,8 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
             )
     splits = of(rows, part="splits")
     if splits:
-        blocks += [Heading("Small data sets (Tables 2 to 4)"), _splits(splits)]
-        blocks += [Heading("How good was FGM?"), _good(splits)]
+        blocks += [Heading("Small data sets (Tables 2 to 4)"), _splits_block(splits)]
+        blocks += [Heading("How good was FGM?"), _near_optimal_block(splits)]
     return blocks
 
 
@@ -103,7 +103,7 @@ def _chart_rows(rows: Sequence[Row], x: str, label: str) -> ReportBlock:
     return tabulate(groups, [label, "method"], columns, left=2)
 
 
-def _splits(rows: Sequence[Row]) -> ReportBlock:
+def _splits_block(rows: Sequence[Row]) -> ReportBlock:
     lines = []
     for (data,), mine in group_rows(rows, "data").items():
         for number, ((B,), some) in enumerate(sorted(group_rows(mine, "B").items())):
@@ -137,7 +137,7 @@ def _their_size(data: str, method: str, number: int) -> str:
     return f"{p * (1.0 - left_out[number] / 100.0):.1f}"
 
 
-def _good(rows: Sequence[Row]) -> ReportBlock:
+def _near_optimal_block(rows: Sequence[Row]) -> ReportBlock:
     lines = []
     for (data, B), some in sorted(group_rows(rows, "data", "B").items()):
         exact = of(some, method="exact")
@@ -164,13 +164,13 @@ def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     splits = of(rows, part="splits")
     found = []
     if made:
-        found.append(_recovery(made))
+        found.append(_claim_recovery(made))
     if len(splits) >= ENOUGH:
-        found += [_against_rfe(splits), _quality(splits)]
+        found += [_against_rfe(splits), _claim_quality(splits)]
     return found
 
 
-def _recovery(rows: Sequence[Row]) -> PaperClaim:
+def _claim_recovery(rows: Sequence[Row]) -> PaperClaim:
     """By seed, whether exactly the pair is selected: draws of one seed have the same pair at every level of noise."""
     much = [row for row in rows if row["noise"] > MUCH_NOISE]
     found, far = (
@@ -208,7 +208,7 @@ def _against_rfe(rows: Sequence[Row]) -> PaperClaim:
     return judge_claim(said, parts, f"{len(group_rows(rows, *CELL[:2]))} splits of {sets_} sets")
 
 
-def _quality(rows: Sequence[Row]) -> PaperClaim:
+def _claim_quality(rows: Sequence[Row]) -> PaperClaim:
     """Split by split, over the values of B at which the optimum is proven."""
     proven = {tuple(row[k] for k in CELL) for row in rows if row["method"] == "exact" and row["proven"]}
     some, rest = ([row for row in rows if (tuple(row[k] for k in CELL) in proven) is known] for known in (True, False))

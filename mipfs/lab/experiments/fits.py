@@ -104,7 +104,7 @@ def scale_rows(X: Array, train: Integers) -> Array:
     return np.asarray((X - X[train].mean(axis=0)) / np.where(scale > 0, scale, 1.0))
 
 
-def driven(problem: Problem, driver: str, loss: str | None = None, **options: Any) -> StudyFit:
+def fit_by_driver(problem: Problem, driver: str, loss: str | None = None, **options: Any) -> StudyFit:
     """The support that a driver leaves, and the SVM of the problem's loss on it (or of another one)."""
     began = cpu_clock()
     result = solve_by(problem, driver, **options)

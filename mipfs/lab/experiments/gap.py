@@ -80,7 +80,7 @@ def _measure_gaps(data: Instance, M: int, C: float, loss: str) -> list[Row]:
     proven = result.status.name == "OPTIMAL"
     shared: Row = {"n": data.n_samples, "p": data.n_features, "M": M, "proven": proven}
     spent = cpu_clock() - began
-    values = {"value": bound, "best": best, "gap": _gap(best, bound), "seconds": spent}
+    values = {"value": bound, "best": best, "gap": _relative_gap(best, bound), "seconds": spent}
     rows: list[Row] = [{**shared, "rung": "exact", **values}]
     rungs = RUNGS if data.n_samples * data.n_features <= CONIC_ENTRIES else ("boolean",)
     for name in rungs:
@@ -93,12 +93,12 @@ def _measure_gaps(data: Instance, M: int, C: float, loss: str) -> list[Row]:
             continue
         spent = cpu_clock() - began
         value = max(0.0, float(rung.value))
-        gap = max(0.0, (min(best, bound) - value) / best) if best > 0 and not proven else _gap(best, value)
+        gap = max(0.0, (min(best, bound) - value) / best) if best > 0 and not proven else _relative_gap(best, value)
         rows.append({**shared, "rung": name, "value": value, "best": best, "gap": gap, "seconds": spent})
     return rows
 
 
-def _gap(best: float, bound: float) -> float:
+def _relative_gap(best: float, bound: float) -> float:
     return max(0.0, (best - bound) / best) if best > 0 else 0.0
 
 
@@ -110,7 +110,7 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
         boolean = of(some, rung="boolean")
         if not boolean:
             continue
-        blocks += [Heading(f"{loss}: {whose}"), _rungs(some), _by_set(some)]
+        blocks += [Heading(f"{loss}: {whose}"), _rungs_block(some), _by_set(some)]
         drawn = [{**row, "C": f"C = {row['C']:g}", "gap": 100 * row["gap"]} for row in boolean]
         note = f"Mean over sets; where an optimum is not proven, the least that its gap can be. {WHISKERS}"
         blocks.append(curves(gap_title(loss), drawn, "M", "gap", "C", labels=("M", "gap in %"), note=note))
@@ -122,7 +122,7 @@ def gap_title(loss: str) -> str:
     return f"Gap of the Boolean relaxation, {loss}"
 
 
-def _rungs(rows: Sequence[Row]) -> ReportBlock:
+def _rungs_block(rows: Sequence[Row]) -> ReportBlock:
     groups = [((name,), mine) for name in (*RUNGS, "exact") if (mine := of(rows, rung=name))]
     columns = [
         count("cells"),
@@ -146,13 +146,13 @@ def _by_set(rows: Sequence[Row]) -> ReportBlock:
     columns = [
         ("n × p", lambda some: f"{some[0]['n']} × {some[0]['p']}"),
         ("proven", lambda some: out_of(of(some, rung="exact"))),
-        *across("C", GRID, _ends, "C = {:g}"),
+        *across("C", GRID, _range_of_gaps, "C = {:g}"),
     ]
     title = "Boolean relaxation: least and largest gap over M"
     return tabulate(group_rows(rows, "data").items(), ["data"], columns, title, left=2)
 
 
-def _ends(rows: Sequence[Row]) -> str:
+def _range_of_gaps(rows: Sequence[Row]) -> str:
     gaps = values(of(rows, rung="boolean"), "gap")
     return f"{percent(min(gaps), 1)} to {percent(max(gaps), 1)}" if gaps else DASH
 

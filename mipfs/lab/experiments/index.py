@@ -82,10 +82,10 @@ def index(found: list[StudyResults]) -> str:
     top = [pair for pair in every if pair[0].figure]
     papers: dict[str, list[tuple[PaperClaim, StudyResults]]] = {}
     for claim, one in every:
-        papers.setdefault(_paper(claim, one), []).append((claim, one))
+        papers.setdefault(_paper_of_claim(claim, one), []).append((claim, one))
     papers = dict(sorted(papers.items(), key=lambda item: item[0] == OURS))
-    top.sort(key=lambda pair: list(papers).index(_paper(*pair)))
-    parts = [HEAD.rstrip(), RULE, HONEST, _summary(papers)]
+    top.sort(key=lambda pair: list(papers).index(_paper_of_claim(*pair)))
+    parts = [HEAD.rstrip(), RULE, HONEST, _count_verdicts(papers)]
     if top:
         parts += [f"## {_count(len(top))}, each with its figure", _picture_claims(top)]
     rest = {paper: [pair for pair in claims if not pair[0].figure] for paper, claims in papers.items()}
@@ -125,13 +125,13 @@ def _list_claims(claims: Sequence[tuple[PaperClaim, StudyResults]], first: int) 
     return "\n".join(_describe_claim(claim, one, first + k) for k, (claim, one) in enumerate(claims))
 
 
-def _paper(claim: PaperClaim, one: StudyResults) -> str:
+def _paper_of_claim(claim: PaperClaim, one: StudyResults) -> str:
     """The paper that a claim names first, else the beginning of its study's source."""
     named = re.search(SAID, claim.said)
     return re.split("[,;]", named[0] if named else one.study.source)[0]
 
 
-def _summary(papers: Mapping[str, Sequence[tuple[PaperClaim, StudyResults]]]) -> str:
+def _count_verdicts(papers: Mapping[str, Sequence[tuple[PaperClaim, StudyResults]]]) -> str:
     """Claims counted by paper and verdict."""
     lines = []
     for paper, claims in papers.items():

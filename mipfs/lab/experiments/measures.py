@@ -120,7 +120,7 @@ class OneClassTask:
 
 
 @lru_cache(maxsize=1)
-def _documents() -> tuple[Any, Any, Any, Any]:
+def _load_documents() -> tuple[Any, Any, Any, Any]:
     """Training matrix, its classes, test matrix, its classes."""
     folder = Path(os.environ[sets.VARIABLE]) / NEWS
     X = sparse.load_npz(folder / "X.npz").tocsr()
@@ -135,7 +135,7 @@ def _documents() -> tuple[Any, Any, Any, Any]:
 
 def task(number: int) -> OneClassTask:
     """One class against the rest, by its number."""
-    X, labels, X_test, test_labels = _documents()
+    X, labels, X_test, test_labels = _load_documents()
     signs = [np.where(part == number, 1.0, -1.0) for part in (labels, test_labels)]
     return OneClassTask(Instance.from_arrays(X, signs[0]), X_test, signs[1])
 
@@ -148,7 +148,7 @@ def _one_class(number: int, name: str) -> list[Row]:
         C = 0.25 * weight * part.data.n_samples
         began = cpu_clock()
         fitted = structural_svm(part.data, name, C, tol=TOL, k=k)
-        rows.append(_row("all", weight, None, part.judged(fitted, name), fitted, began))
+        rows.append(_make_row("all", weight, None, part.judged(fitted, name), fitted, began))
         for M in SIZES:
             rows += _measure_selected(part, name, weight, M, k)
     return rows
@@ -161,26 +161,26 @@ def _measure_selected(part: OneClassTask, name: str, weight: float, M: int, k: i
     began = cpu_clock()
     problem = Problem(data, loss="structural", bias=False, M=min(M, data.n_features), C=C, measure=name, k=k)
     result = solve_by(problem, "two_layer", gap=GAP, iteration_limit=STEPS)
-    fitted = _on(data, data.columns_of(result.selected), name, C, k)
-    rows.append({**_row("kept", weight, M, part.judged(fitted, name), fitted, began), "gap": result.gap})
+    fitted = _structural_svm_on(data, data.columns_of(result.selected), name, C, k)
+    rows.append({**_make_row("kept", weight, M, part.judged(fitted, name), fitted, began), "gap": result.gap})
     if result.relaxed is not None:
         whole = relaxed_predictor(data, result, C)
-        row = _row("relaxed", weight, M, part.judged(whole, name), whole, began)
+        row = _make_row("relaxed", weight, M, part.judged(whole, name), whole, began)
         rows.append({**row, "gap": relaxed_gap(result)})
     began = cpu_clock()
     try:
         chosen = solve_by(Problem(data, loss="squared-hinge", bias=False, M=M, C=weight), "kelley", gap=GAP)
     except MipfsError:
         return rows
-    fitted = _on(data, data.columns_of(chosen.selected), name, C, k)
-    return [*rows, _row("fgm", weight, M, part.judged(fitted, name), fitted, began)]
+    fitted = _structural_svm_on(data, data.columns_of(chosen.selected), name, C, k)
+    return [*rows, _make_row("fgm", weight, M, part.judged(fitted, name), fitted, began)]
 
 
-def _on(data: Instance, ids: Integers, name: str, C: float, k: int | None) -> Linear:
+def _structural_svm_on(data: Instance, ids: Integers, name: str, C: float, k: int | None) -> Linear:
     return structural_svm(data, name, C, np.sort(ids), tol=TOL, k=k)
 
 
-def _row(method: str, weight: float, M: int | None, reached: float, linear: Linear, began: float) -> Row:
+def _make_row(method: str, weight: float, M: int | None, reached: float, linear: Linear, began: float) -> Row:
     row: Row = {"method": method, "weight": weight, "M": M, "value": reached, "size": int(np.count_nonzero(linear.w))}
     return {**row, "gap": None, "seconds": cpu_clock() - began}
 

@@ -52,17 +52,21 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
     news = of(rows, part="news")
     nested = of(rows, part="nested")
     if news:
-        blocks += [Heading("20 Newsgroups, macro averages (Table 2)"), _table(news, own=False), _table(news, own=True)]
-        blocks += [_weights(news)]
+        blocks += [
+            Heading("20 Newsgroups, macro averages (Table 2)"),
+            _measures_table(news, own=False),
+            _measures_table(news, own=True),
+        ]
+        blocks += [_weights_block(news)]
         for measure, title in MEASURES.items():
-            some = [row for row in _at(news, own=True) if row["measure"] == measure]
+            some = [row for row in _rows_at_best_C(news, own=True) if row["measure"] == measure]
             sizes = sorted({row["M"] for row in some if row["M"] is not None})
             if sizes:
                 labels = ("M", f"{title} on the test part")
                 drawn = [{**row, "M": M} for row in some for M in sizes if row["M"] in (None, M)]
                 blocks.append(curves(against_m(title), drawn, "M", "value", labels=labels, is_log=True))
     if nested:
-        blocks += [Heading("Are the supports nested? (Figure 4)"), _report_nested(nested), _steps(nested)]
+        blocks += [Heading("Are the supports nested? (Figure 4)"), _report_nested(nested), _nested_steps_block(nested)]
     return blocks
 
 
@@ -71,7 +75,7 @@ def against_m(title: str) -> str:
     return f"{title} against M"
 
 
-def _steps(rows: Sequence[Row]) -> ReportBlock:
+def _nested_steps_block(rows: Sequence[Row]) -> ReportBlock:
     names = {"exact": "proven optima", "fgm": "FGM"}
     drawn = [
         {"M": row["M"] - 1, "nested": float(row["nested"]), "method": names[row["method"]]}
@@ -85,25 +89,25 @@ def _steps(rows: Sequence[Row]) -> ReportBlock:
     return curves(NESTED, drawn, "M", "nested", labels=("M", "share of the steps"), note=note)
 
 
-def _at(rows: Sequence[Row], *, own: bool) -> list[Row]:
+def _rows_at_best_C(rows: Sequence[Row], *, own: bool) -> list[Row]:
     """The rows at the C of the best macro average: of each method and M, or of SVM^perf."""
     chosen = []
     for (measure,), some in group_rows(rows, "measure").items():
-        reference = _best(of(some, method="all"))
+        reference = _best_C(of(some, method="all"))
         for _, mine in group_rows(some, "method", "M").items():
-            weight = _best(mine) if own else reference
+            weight = _best_C(mine) if own else reference
             chosen += of(mine, weight=weight)
         assert measure in MEASURES
     return chosen
 
 
-def _best(rows: Sequence[Row]) -> float:
+def _best_C(rows: Sequence[Row]) -> float:
     at = group_rows(rows, "weight")
     return float(max(at, key=lambda key: mean(at[key], "value"))[0])
 
 
-def _table(rows: Sequence[Row], *, own: bool) -> ReportBlock:
-    chosen = _at(rows, own=own)
+def _measures_table(rows: Sequence[Row], *, own: bool) -> ReportBlock:
+    chosen = _rows_at_best_C(rows, own=own)
     lines = []
     for measure, title in MEASURES.items():
         some = of(chosen, measure=measure)
@@ -129,7 +133,7 @@ def _table(rows: Sequence[Row], *, own: bool) -> ReportBlock:
     return Table(head, lines, title, left=3)
 
 
-def _weights(rows: Sequence[Row]) -> ReportBlock:
+def _weights_block(rows: Sequence[Row]) -> ReportBlock:
     weights = sorted({row["weight"] for row in rows})
     groups = [
         ((title, *key), mine)
@@ -176,7 +180,7 @@ def _table_two(rows: Sequence[Row], measure: str) -> PaperClaim:
     parts, reached = [], []
     recall = measure == "recall-at-k"
     for own in (False, True):
-        chosen = _at(rows, own=own)
+        chosen = _rows_at_best_C(rows, own=own)
         whole = {row["class"]: row["value"] for row in chosen if row["method"] == "all"}
         best, mine = None, list[Row]()
         for (method, _), some in group_rows(chosen, "method", "M").items():
@@ -203,12 +207,14 @@ def _table_two(rows: Sequence[Row], measure: str) -> PaperClaim:
             "(Mao 2013, Table 2; more on Sector)"
         )
     if recall:
-        return judge_claim(said, parts, "; ".join([*reached, _edges(rows)]))
+        return judge_claim(said, parts, "; ".join([*reached, _all_features_at_extreme_C(rows)]))
     claim = judge_claim(said, parts, "; ".join(reached), against_m(MEASURES[measure]))
-    return replace(claim, measured=f"{claim.measured}; {_edges(rows)}")  # the verdict is another one at a small C
+    return replace(
+        claim, measured=f"{claim.measured}; {_all_features_at_extreme_C(rows)}"
+    )  # the verdict is another one at a small C
 
 
-def _edges(rows: Sequence[Row]) -> str:
+def _all_features_at_extreme_C(rows: Sequence[Row]) -> str:
     """The best selection against all features at the least and the largest C."""
     weights = sorted({row["weight"] for row in rows})
     parts = []
@@ -225,7 +231,7 @@ def _edges(rows: Sequence[Row]) -> str:
 
 def _ends_at_best(rows: Sequence[Row]) -> bool:
     """Whether the largest C is the best one for all features: beyond it they might reach more or less."""
-    return bool(_best(of(rows, method="all")) == max(row["weight"] for row in rows))
+    return bool(_best_C(of(rows, method="all")) == max(row["weight"] for row in rows))
 
 
 def _figure_four(rows: Sequence[Row]) -> PaperClaim:

@@ -127,7 +127,7 @@ class Shop:
 Chosen = tuple[Integers, dict[str, Any]]
 
 
-def _exact(shop: Shop, budget: float) -> Chosen:
+def _select_exactly(shop: Shop, budget: float) -> Chosen:
     problem = Problem(shop.data, C=C, rows=shop.row(budget), cardinality=False)
     result = solve_by(problem, "branch", iteration_limit=NODES)
     return np.sort(shop.data.columns_of(result.selected)), facts_of(result)
@@ -138,7 +138,7 @@ def _choose_relaxed(shop: Shop, budget: float) -> Chosen:
     return ids_of(problem, "kelley", gap=1e-3), {}
 
 
-def _greedy(shop: Shop, budget: float) -> Chosen:
+def _select_greedily(shop: Shop, budget: float) -> Chosen:
     data, ids, left = shop.data, np.empty(0, dtype=np.int64), budget
     solver = get_loss("hinge").Solver(data, C * data.sample_weight, True)
     while True:
@@ -151,7 +151,7 @@ def _greedy(shop: Shop, budget: float) -> Chosen:
         ids, left = np.sort(np.append(ids, best)), left - shop.price[best]
 
 
-def _elimination(shop: Shop, budget: float) -> Chosen:
+def _select_by_elimination(shop: Shop, budget: float) -> Chosen:
     return shop.affordable(shop.dropped, budget), {}
 
 
@@ -160,17 +160,17 @@ def _choose_counted(shop: Shop, budget: float) -> Chosen:
     return fitting[-1] if fitting else np.empty(0, dtype=np.int64), {}
 
 
-def _cheapest(shop: Shop, budget: float) -> Chosen:
+def _select_cheapest(shop: Shop, budget: float) -> Chosen:
     return shop.affordable(np.argsort(shop.price, kind="stable"), budget), {}
 
 
 CHOICES: dict[str, Callable[[Shop, float], Chosen]] = {
-    "exact": _exact,
+    "exact": _select_exactly,
     "fgm": _choose_relaxed,
-    "greedy": _greedy,
-    "elimination": _elimination,
+    "greedy": _select_greedily,
+    "elimination": _select_by_elimination,
     "counted": _choose_counted,
-    "cheapest": _cheapest,
+    "cheapest": _select_cheapest,
 }
 
 
@@ -211,7 +211,11 @@ def _judge_method(part: Fold, shop: Shop, name: str, budget: float) -> Row:
 
 def report(rows: Sequence[Row]) -> list[ReportBlock]:
     """Error against the budget, set by set and over all, and how far the others' objectives are above."""
-    found: list[ReportBlock] = [Heading("Error against the price of the features"), _by_share(rows), _totals(rows)]
+    found: list[ReportBlock] = [
+        Heading("Error against the price of the features"),
+        _by_share(rows),
+        _totals_block(rows),
+    ]
     labels = ("budget, share of the price of all features", "test error")
     found.append(curves("Test error against the budget", rows, "share", "error", labels=labels, is_log=True))
     found += [Heading("Set by set"), _by_set(rows)]
@@ -235,7 +239,7 @@ def by_set(rows: Sequence[Row], other: str) -> list[tuple[float, float]]:
     return average_pairs(rows, "exact", other, "error", CELL, ("data",))
 
 
-def _totals(rows: Sequence[Row]) -> ReportBlock:
+def _totals_block(rows: Sequence[Row]) -> ReportBlock:
     lines = []
     for method in METHODS[1:]:
         mine = of(rows, method=method)
@@ -263,10 +267,10 @@ def claims(rows: Sequence[Row]) -> list[PaperClaim]:
         "greedy": "Under a budget of prices the exact choice has smaller test errors than gain per price (ours)",
         "counted": "Whoever counts features where they have prices pays for it in test error (ours)",
     }
-    return [_judgement(rows, method, words) for method, words in said.items()]
+    return [_claim_of_method(rows, method, words) for method, words in said.items()]
 
 
-def _judgement(rows: Sequence[Row], method: str, said: str) -> PaperClaim:
+def _claim_of_method(rows: Sequence[Row], method: str, said: str) -> PaperClaim:
     """By set: two draws of prices on one set are no independent observations."""
     exact = of(rows, method="exact")
     theirs = of(rows, method=method)

@@ -82,7 +82,7 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
             mine = of(some, method=way)
             sizes = sorted({row["M"] for row in mine})
             cells += [
-                _share(mine),
+                _proven_share(mine),
                 ", ".join(map(str, sizes)),
                 show_number(max(values(mine, "gap"), default=None), "{:.1e}"),
             ]
@@ -90,9 +90,9 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
         lines.append(cells)
     total = ["all", ""]
     for way in METHODS:
-        total += [_share(of(rows, method=way)), "", "", ""]
+        total += [_proven_share(of(rows, method=way)), "", "", ""]
     bars = [
-        Bar(f"{data}, {some[0]['p']} features", mean(some, "proven"), _share(some))
+        Bar(f"{data}, {some[0]['p']} features", mean(some, "proven"), _proven_share(some))
         for (data,), some in group_rows(of(rows, method=CHOICES[0]), "data").items()
     ]
     head = ["data", "p"]
@@ -102,7 +102,7 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
     return [Heading("Shares"), Table(head, [*lines, total], title), Bars(TITLE, bars, note=NOTE)]
 
 
-def _share(rows: Sequence[Row]) -> str:
+def _proven_share(rows: Sequence[Row]) -> str:
     return f"{sum(row['proven'] for row in rows)} of {len(rows)}" if rows else DASH
 
 
@@ -119,8 +119,9 @@ def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     fixed = of(rows, method="fixed")
     sizes = sorted(row["p"] for row in rows)
     details = (
-        f"M and C chosen by one standard error: {_share(mine)} folds proven, of sets with {sizes[0]} to {sizes[-1]} "
-        f"features; at M = {FIXED[0]}, C = {FIXED[1]:g} {_share(fixed)}"
+        f"M and C chosen by one standard error: {_proven_share(mine)} folds proven, of sets with {sizes[0]} to "
+        f"{sizes[-1]} "
+        f"features; at M = {FIXED[0]}, C = {FIXED[1]:g} {_proven_share(fixed)}"
     )
     said = "The exact problem is computationally expensive in general, relaxations are needed (Tan 2010, section 2)"
     return [judge_claim(said, parts, details, TITLE)]

@@ -73,7 +73,7 @@ def measure(unit: Unit) -> list[Row]:
     for weight in WEIGHTS:
         if min(SIZES) == M:
             began = cpu_clock()
-            fitted = structural_svm(part.data, NAME, _C(part, weight), tol=TOL, k=part.k)
+            fitted = structural_svm(part.data, NAME, _cost_parameter(part, weight), tol=TOL, k=part.k)
             rows.append(
                 {"kind": "all", "run": None, "weight": weight, "gap": None, **_judge_linear(part, fitted, began)}
             )
@@ -82,13 +82,13 @@ def measure(unit: Unit) -> list[Row]:
     return rows
 
 
-def _C(part: OneClassTask, weight: float) -> float:
+def _cost_parameter(part: OneClassTask, weight: float) -> float:
     return 0.25 * weight * part.data.n_samples
 
 
 def _measure_selected(part: OneClassTask, M: int, weight: float, run: str) -> list[Row]:
     """The relaxation's predictor, and the structural SVM on its M features."""
-    data, C = part.data, _C(part, weight)
+    data, C = part.data, _cost_parameter(part, weight)
     began = cpu_clock()
     most = min(M, data.n_features)
     problem = Problem(data, loss="structural", bias=False, M=most, C=C, measure=NAME, k=part.k)
@@ -120,8 +120,8 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
         for M in SIZES:
             drawn += [{"method": kind, "M": M, "less": 100 * (a - b)} for a, b in _less_all(loose, kind, M)]
     labels = ("M", "recall less that of all features, points")
-    found: list[ReportBlock] = [Heading("Recall over M and C"), _table(loose)]
-    if (tight := _tight(rows)).rows:
+    found: list[ReportBlock] = [Heading("Recall over M and C"), _recall_table(loose)]
+    if (tight := _tight_size_table(rows)).rows:
         found += [Heading("A smaller gap"), tight]
     note = f"On the classes that were measured at each M, at the C that other classes choose. {WHISKERS}"
     return [*found, curves(TITLE, drawn, "M", "less", labels=labels, is_log=True, note=note)]
@@ -133,13 +133,13 @@ def _less_all(rows: Sequence[Row], kind: str, M: int) -> list[tuple[float, float
     return [(row["recall"], whole[k]["recall"]) for k, row in choose_rows(rows, kind, M).items() if k in whole]
 
 
-def _of(rows: Sequence[Row], kind: str, M: int | None) -> list[Row]:
+def _rows_of_kind(rows: Sequence[Row], kind: str, M: int | None) -> list[Row]:
     return [row for row in rows if row["kind"] == kind and M in (None, row["M"])]
 
 
 def weight_of(rows: Sequence[Row], kind: str, M: int | None, parity: int) -> float:
     """C of the best mean over the classes of the other parity; over all where there are none."""
-    mine = _of(rows, kind, M)
+    mine = _rows_of_kind(rows, kind, M)
     other = [row for row in mine if row["class"] % 2 != parity] or mine
     at = group_rows(other, "weight")
     return float(max(at, key=lambda key: mean(at[key], "recall"))[0])
@@ -148,17 +148,17 @@ def weight_of(rows: Sequence[Row], kind: str, M: int | None, parity: int) -> flo
 def choose_rows(rows: Sequence[Row], kind: str, M: int | None) -> dict[int, Row]:
     """The row of every class at the C that the other classes choose."""
     found = {}
-    for row in _of(rows, kind, M):
+    for row in _rows_of_kind(rows, kind, M):
         if row["weight"] == weight_of(rows, kind, M, row["class"] % 2):
             found[int(row["class"])] = row
     return found
 
 
-def _table(rows: Sequence[Row]) -> ReportBlock:
+def _recall_table(rows: Sequence[Row]) -> ReportBlock:
     lines = []
     by_weight = across("weight", WEIGHTS, _with_training, "C = {:g} n/4")
     for kind, M in [("all", None), *((kind, M) for kind in ("relaxed", "kept") for M in SIZES)]:
-        mine = _of(rows, kind, M)
+        mine = _rows_of_kind(rows, kind, M)
         if mine:
             best = list(choose_rows(rows, kind, M).values())
             cells = [kind, DASH if M is None else str(M), str(len(best)), f"{100 * mean(best, 'recall'):.1f}"]
@@ -174,7 +174,7 @@ def _with_training(rows: Sequence[Row]) -> str:
     return f"{100 * mean(rows, 'recall'):.1f} ({100 * mean(rows, 'training'):.1f})"
 
 
-def _tight(rows: Sequence[Row]) -> Table:
+def _tight_size_table(rows: Sequence[Row]) -> Table:
     lines = []
     for (kind, weight), some in group_rows(of(rows, M=TIGHT_SIZE), "kind", "weight").items():
         cells = [str(kind), f"{weight:g}"]
@@ -207,7 +207,7 @@ def claims(rows: Sequence[Row]) -> list[PaperClaim]:
             by.append(f"M = {M} {percent(mean(list(mine.values()), 'training'), 0)}")
     trained = percent(mean(list(whole.values()), "training"), 0)
     details = (
-        f"the relaxation's own predictor; SVM^perf reaches {100 * _mean(whole):.1f}% on all features; recall in "
+        f"the relaxation's own predictor; SVM^perf reaches {100 * _mean_recall(whole):.1f}% on all features; recall in "
         f"training: all {trained}, {', '.join(by)}; {_of_gap(rows)}; {PAPER}"
     )
     if parts and few:
@@ -228,7 +228,7 @@ def _of_gap(rows: Sequence[Row]) -> str:
     return f"a gap of {gaps[0]} in place of {gaps[1]} changes recall by {spread(found)} at M = {TIGHT_SIZE}"
 
 
-def _mean(rows: dict[int, Row]) -> float:
+def _mean_recall(rows: dict[int, Row]) -> float:
     return float(np.mean([row["recall"] for row in rows.values()]))
 
 

@@ -93,32 +93,32 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
         blocks.append(Heading(said[0].upper() + said[1:]))
         for method in METHODS[:2]:
             mine = of(some, method=method)
-            blocks.append(_phases(mine, f"Support recovery by {method}, {said}"))
+            blocks.append(_phase_diagram(mine, f"Support recovery by {method}, {said}"))
         title = f"Recovery at the best C for each n, {said}"
-        best = [row for row in some if row["C"] == _best(some, row["method"], row["n"])]
+        best = [row for row in some if row["C"] == _best_C(some, row["method"], row["n"])]
         blocks.append(curves(title, best, "n", "recovered", labels=("n", "share of draws"), spread=False, is_log=True))
-        blocks.append(_numbers(some))
+        blocks.append(_numbers_block(some))
     return blocks
 
 
-def _best(rows: Sequence[Row], method: str, n: int) -> float:
+def _best_C(rows: Sequence[Row], method: str, n: int) -> float:
     """The C at which a method recovers most often at an n."""
     at = group_rows([row for row in rows if row["method"] == method and row["n"] == n], "C")
     return float(max(at, key=lambda key: mean(at[key], "recovered"))[0])
 
 
-def _phases(rows: Sequence[Row], title: str) -> ReportBlock:
-    cells = [[_known(mean(of(rows, C=C, n=n), "recovered")) for n in SAMPLES] for C in reversed(GRID)]
+def _phase_diagram(rows: Sequence[Row], title: str) -> ReportBlock:
+    cells = [[_zero_if_nan(mean(of(rows, C=C, n=n), "recovered")) for n in SAMPLES] for C in reversed(GRID)]
     names = [f"C = {C:g}" for C in reversed(GRID)]
     note = "The darker, the larger the share of draws in which exactly the planted features are selected."
     return HeatMap(title, names, [str(n) for n in SAMPLES], cells, x_label="n", words=("never", "some"), note=note)
 
 
-def _known(value: float) -> float:
+def _zero_if_nan(value: float) -> float:
     return 0.0 if np.isnan(value) else value
 
 
-def _numbers(rows: Sequence[Row]) -> ReportBlock:
+def _numbers_block(rows: Sequence[Row]) -> ReportBlock:
     groups = sorted(group_rows(rows, "method", "C").items(), key=lambda item: (METHODS.index(item[0][0]), item[0][1]))
     columns = [
         *across("n", SAMPLES, lambda mine: percent(mean(mine, "recovered"), 0), "n = {}"),
@@ -142,7 +142,7 @@ def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     for flips in NOISE:
         some = of(rows, flips=flips)
         for m in METHODS:
-            best[m] += [row for row in some if row["method"] == m and row["C"] == _best(some, m, row["n"])]
+            best[m] += [row for row in some if row["method"] == m and row["C"] == _best_C(some, m, row["n"])]
     at_best = ", ".join(f"{m} {percent(mean(best[m], 'recovered'), 0)}" for m in METHODS)
     details = (
         f"of all of these {', '.join(f'{m} {share[m]}' for m in METHODS)}; at the best C for each n {at_best} "

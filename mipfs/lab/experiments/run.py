@@ -16,16 +16,16 @@ from threadpoolctl import threadpool_limits
 
 from mipfs.errors import MipfsError, UsageError
 from mipfs.lab.experiments import sets
-from mipfs.lab.experiments.document import Heading, markdown, page_blocks, pictures
+from mipfs.lab.experiments.document import Heading, page_blocks, render_markdown, render_pictures
 from mipfs.lab.experiments.store import PACKAGES, StudyStore, as_csv
 from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
 from mipfs.lab.experiments.verdicts import SHORT
 from mipfs.plumbing import output_file
 from mipfs.plumbing.about import machine, versions
 from mipfs.plumbing.clock import cpu_clock
-from mipfs.plumbing.signals import heard, hold_signals
+from mipfs.plumbing.signals import hearing_signals, hold_signals
 from mipfs.report.blocks import NamedValues, ReportBlock, Reported, Sentence, Table
-from mipfs.run.side_by_side import LostFit, outcomes
+from mipfs.run.side_by_side import LostFit, run_tasks
 
 ROWS, TABLE, PAGE = "rows.jsonl", "rows.csv", "README.md"
 """The files of a study's folder, beside its pictures."""
@@ -75,7 +75,7 @@ class StudyResults(Reported):
 
     def blocks(self) -> list[ReportBlock]:
         """The report."""
-        head: list[ReportBlock] = [Sentence(self.study.design), NamedValues(self._facts())]
+        head: list[ReportBlock] = [Sentence(self.study.design), NamedValues(self._run_facts())]
         if not self.good:
             return [*head, Sentence("Nothing was measured yet.")]
         claims = [
@@ -90,7 +90,7 @@ class StudyResults(Reported):
         """The report as a page shows it."""
         return page_blocks(self.blocks())
 
-    def _facts(self) -> list[tuple[str, str]]:
+    def _run_facts(self) -> list[tuple[str, str]]:
         """What was run, and on what."""
         cpu = sum(line["cpu_seconds"] for line in self.lines)
         done = f"{len(self.lines)} of {self.total} units of the full design, {cpu:,.0f} CPU seconds together"
@@ -99,7 +99,7 @@ class StudyResults(Reported):
             ("source", self.study.source),
             ("measured", done),
         ]
-        left = self._left()
+        left = self._unmeasured_in_words()
         if left:
             facts.append(("not measured", f"{left}, for lack of time; the same command goes on with them"))
         facts += [("left out", f"{count} units: {why}") for why, count in self.skipped.items()]
@@ -107,7 +107,7 @@ class StudyResults(Reported):
         if failed:
             facts.append(("failed", f"{failed} rows, which the CSV names"))
         every = [line["machine"] for line in self.lines] or [machine()]
-        kinds = dict.fromkeys(_machine(one) for one in every)
+        kinds = dict.fromkeys(_describe_machine(one) for one in every)
         facts.append(("machine", "; ".join(kinds)))
         used: dict[str, dict[str, None]] = {}
         for packages in [line["versions"] for line in self.lines] or [versions(*PACKAGES)]:
@@ -119,11 +119,11 @@ class StudyResults(Reported):
         facts.append(("seconds", "CPU seconds of one process, one thread; other work shared the machine"))
         return facts
 
-    def _left(self) -> str:
+    def _unmeasured_in_words(self) -> str:
         """Units that are not measured, counted by the first parameter of few values."""
         units = list(self.study.units())
         done = {line["unit"] for line in self.lines}
-        by = next((name for name in units[0].params if _values(units, name) <= FEW_VALUES), "") if units else ""
+        by = next((name for name in units[0].params if _count_values(units, name) <= FEW_VALUES), "") if units else ""
         counts: dict[Any, list[int]] = {}
         for unit in units:
             count = counts.setdefault(unit.params.get(by), [0, 0])
@@ -150,18 +150,18 @@ class StudyResults(Reported):
     def save(self, folder: Path) -> None:
         """Write the report, its pictures and the CSV beside the rows."""
         blocks = self.blocks()
-        text = f"# {self.study.title}\n\n" + markdown(blocks)
-        files = {PAGE: text.encode(), TABLE: as_csv(self.rows).encode(), **pictures(blocks)}
+        text = f"# {self.study.title}\n\n" + render_markdown(blocks)
+        files = {PAGE: text.encode(), TABLE: as_csv(self.rows).encode(), **render_pictures(blocks)}
         with hold_signals(deliver=False):
             output_file.save([(folder / name, content) for name, content in files.items()])
 
 
-def _values(units: Sequence[Unit], name: str) -> int:
+def _count_values(units: Sequence[Unit], name: str) -> int:
     """How many values a parameter has."""
     return len({unit.params.get(name) for unit in units})
 
 
-def _machine(said: Mapping[str, Any]) -> str:
+def _describe_machine(said: Mapping[str, Any]) -> str:
     return f"{said['cores']} cores, {said['cpu']}, {said['memory_gib']} GiB, Python {said['python']}"
 
 
@@ -199,7 +199,7 @@ def run(
     skipped: dict[str, int] = {}
     left: list[Unit] = []
     for unit in asked:
-        why = _lacking(unit) if unit.key not in done else ""
+        why = _missing_requirement(unit) if unit.key not in done else ""
         if why:
             skipped[why] = skipped.get(why, 0) + 1
         elif unit.key not in done:
@@ -211,7 +211,7 @@ def run(
         return time_limit is None or time.monotonic() - began < time_limit
 
     try:
-        with heard(), closing(outcomes(_measure_unit, study, left, jobs, more=has_time)) as found:
+        with hearing_signals(), closing(run_tasks(_measure_unit, study, left, jobs, more=has_time)) as found:
             for number, (k, measured) in enumerate(found, 1):
                 if isinstance(measured, LostFit):
                     raise measured
@@ -225,7 +225,7 @@ def run(
     return StudyResults(study, lines, len(asked), reached, len(every), skipped, interrupted)
 
 
-def _lacking(unit: Unit) -> str:
+def _missing_requirement(unit: Unit) -> str:
     """Why a unit cannot be measured here; empty where it can."""
     if unit.package and find_spec(unit.package) is None:
         return f"{unit.package} is not installed"

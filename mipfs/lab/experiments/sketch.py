@@ -74,13 +74,15 @@ def measure(unit: Unit) -> list[Row]:
     asked = unit.params
     if asked["part"] == "made":
         X, y = paul_2016(200, 1000, asked["M"], asked["seed"])["train"]
-        return _folds(np.asarray(X), np.asarray(y, dtype=float), asked["r"], {}, salt=f" {asked['M']} {asked['seed']}")
-    X, y, said = _pair(asked["seed"])
-    return _folds(X, y, asked["r"], {"pair": said}, TEXT_C)
+        return _measure_folds(
+            np.asarray(X), np.asarray(y, dtype=float), asked["r"], {}, salt=f" {asked['M']} {asked['seed']}"
+        )
+    X, y, said = _newsgroup_pair(asked["seed"])
+    return _measure_folds(X, y, asked["r"], {"pair": said}, TEXT_C)
 
 
 @lru_cache(maxsize=1)
-def _pair(seed: int) -> tuple[Any, Any, str]:
+def _newsgroup_pair(seed: int) -> tuple[Any, Any, str]:
     """Rows of two classes of 20 Newsgroups, labels, and the classes."""
     folder = Path(os.environ[sets.VARIABLE]) / NEWS
     X = sparse.load_npz(folder / "X.npz").tocsr()
@@ -94,7 +96,7 @@ def _pair(seed: int) -> tuple[Any, Any, str]:
     return np.asarray(chosen[:, often].todense()), y, f"{classes[0]} and {classes[1]}"
 
 
-def _folds(X: Any, y: Any, r: int, facts: Row, C: float = C, salt: str = "") -> list[Row]:
+def _measure_folds(X: Any, y: Any, r: int, facts: Row, C: float = C, salt: str = "") -> list[Row]:
     rows: list[Row] = []
     for number, (train, test) in enumerate(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(X, y)):
         for supervised in (False, True):
@@ -161,7 +163,7 @@ def _sketch_chooser(name: str) -> Chooser:
     return choice
 
 
-def _elimination(data: Instance, r: int, C: float, seed: int) -> Integers:
+def _select_by_elimination(data: Instance, r: int, C: float, seed: int) -> Integers:
     """What SVM-RFE leaves, the largest weight first."""
     ids = eliminate(data, [r], C)[r]
     return _rank_columns(ids, plain_svm(data, ids, C, True, "hinge").w)
@@ -176,11 +178,11 @@ def _rank_columns(ids: Integers, w: Any) -> Integers:
     return ids[np.argsort(-np.abs(w), kind="stable")]
 
 
-def _everything(data: Instance, r: int, C: float, seed: int) -> Integers:
+def _select_all(data: Instance, r: int, C: float, seed: int) -> Integers:
     return np.arange(data.n_features)
 
 
-CHOICES: dict[str, Chooser] = {"rfe": _elimination, "lpsvm": _linear_program, "full": _everything}
+CHOICES: dict[str, Chooser] = {"rfe": _select_by_elimination, "lpsvm": _linear_program, "full": _select_all}
 
 STUDY = Study(
     "sketch",

@@ -58,15 +58,19 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
     made = of(rows, part="made")
     text = of(rows, part="text")
     if made:
-        blocks += [Heading("Made data (Table 1)"), _most(made), _errors(made, "M", "relevant features")]
+        blocks += [
+            Heading("Made data (Table 1)"),
+            _all_sizes_block(made),
+            _errors_block(made, "M", "relevant features"),
+        ]
     if text:
-        blocks += [Heading("Pairs of text classes (Figures 1 to 3)"), _errors(text, "r", "r")]
+        blocks += [Heading("Pairs of text classes (Figures 1 to 3)"), _errors_block(text, "r", "r")]
         most = max(row["r"] for row in text)
-        blocks += [_pairs(text, most), _picture(text, most)]
+        blocks += [_pairs_block(text, most), _errors_chart(text, most)]
     return blocks
 
 
-def _most(rows: Sequence[Row]) -> ReportBlock:
+def _all_sizes_block(rows: Sequence[Row]) -> ReportBlock:
     lines = []
     for method in METHODS[:-1]:
         for supervised, way in WAYS:
@@ -84,7 +88,7 @@ def _most(rows: Sequence[Row]) -> ReportBlock:
     return Table(head, lines, title, left=5)
 
 
-def _errors(rows: Sequence[Row], by: str, said: str) -> ReportBlock:
+def _errors_block(rows: Sequence[Row], by: str, said: str) -> ReportBlock:
     lines = []
     for (value,), some in sorted(group_rows(rows, by).items()):
         for method in METHODS:
@@ -98,13 +102,13 @@ def _errors(rows: Sequence[Row], by: str, said: str) -> ReportBlock:
     return Table(head, lines, "Out-of-sample error in %, mean over the data sets ± one standard error", left=2)
 
 
-def _pairs(rows: Sequence[Row], r: int) -> ReportBlock:
+def _pairs_block(rows: Sequence[Row], r: int) -> ReportBlock:
     groups = group_rows(of(rows, r=r, supervised=True), "seed", "pair").items()
     columns = across("method", METHODS, lambda mine: percent(mean(mine, "error"), 1))
     return tabulate(groups, ["pair", "classes"], columns, f"Supervised, r = {r}: error of each pair", left=2)
 
 
-def _picture(rows: Sequence[Row], r: int) -> ReportBlock:
+def _errors_chart(rows: Sequence[Row], r: int) -> ReportBlock:
     bars = []
     for method in METHODS:
         mine = [row for row in rows if row["method"] == method and row["supervised"] and row["r"] == r]
@@ -120,7 +124,7 @@ def bars_title(r: int) -> str:
     return f"Supervised choice of {r} columns, mean error in percent"
 
 
-def _against(rows: Sequence[Row], one: str, other: str) -> list[tuple[float, float]]:
+def _paired_mean_errors(rows: Sequence[Row], one: str, other: str) -> list[tuple[float, float]]:
     """The mean errors of two methods (supervised, over r) on every pair of classes."""
     found = []
     for _, some in group_rows([row for row in rows if row["supervised"]], "seed").items():
@@ -138,11 +142,11 @@ def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     if len(group_rows(made, "M", "seed")) >= ENOUGH:
         found.append(_table_one(made))
     if len(group_rows(text, "seed")) >= ENOUGH:
-        found.append(_comparable(text))
+        found.append(_claim_comparable(text))
     return found
 
 
-def _relevant(rows: Sequence[Row], method: str) -> dict[int, float]:
+def _relevant_share(rows: Sequence[Row], method: str) -> dict[int, float]:
     """The share of relevant features among the first five of a supervised choice, by seed: both M have its rows."""
     mine = [row for row in rows if row["method"] == method and row["supervised"]]
     return {
@@ -153,7 +157,7 @@ def _relevant(rows: Sequence[Row], method: str) -> dict[int, float]:
 
 def _table_one(rows: Sequence[Row]) -> PaperClaim:
     """By seed of the made data, against RFE, which the paper's table has at the top."""
-    share = {m: _relevant(rows, m) for m in ("bss", "leverage", "leverage-1", "rfe", "lpsvm", "rrqr")}
+    share = {m: _relevant_share(rows, m) for m in ("bss", "leverage", "leverage-1", "rfe", "lpsvm", "rrqr")}
     parts = []
     for method, name in (("bss", "BSS"), ("leverage", "leverage scores"), ("leverage-1", "leverage scores, rank 1")):
         found = [(value, share["rfe"][seed]) for seed, value in share[method].items() if seed in share["rfe"]]
@@ -167,12 +171,12 @@ def _table_one(rows: Sequence[Row]) -> PaperClaim:
     return judge_claim(said, parts, f"{shares} of the first five are relevant; mean error {errors}")
 
 
-def _comparable(rows: Sequence[Row]) -> PaperClaim:
+def _claim_comparable(rows: Sequence[Row]) -> PaperClaim:
     """By pair of classes."""
     words = "error of BSS, no worse than RFE's, by pair of classes, mean over r"
-    parts = [no_worse(words, _against(rows, "bss", "rfe"), less_is_better=True)]
+    parts = [no_worse(words, _paired_mean_errors(rows, "bss", "rfe"), less_is_better=True)]
     names = {"rrqr": "RRQR's", "lpsvm": "LPSVM's", "full": "that of all features", "uniform": "that of uniform draws"}
-    parts += [lower(f"less {theirs}", _against(rows, "bss", other)) for other, theirs in names.items()]
+    parts += [lower(f"less {theirs}", _paired_mean_errors(rows, "bss", other)) for other, theirs in names.items()]
     said = (
         "Supervised BSS is comparable to RFE, and better than RRQR, LPSVM, all features and uniform draws (Paul 2016, "
         "Figure 1)"

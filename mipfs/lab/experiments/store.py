@@ -100,11 +100,11 @@ def as_csv(rows: Sequence[Row]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(map(in_cell, names))
-    writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
+    writer.writerows([_csv_cell(row.get(name)) for name in names] for row in rows)
     return text.getvalue()
 
 
-def _cell(value: Any) -> Any:
+def _csv_cell(value: Any) -> Any:
     if isinstance(value, list):
         value = " ".join(map(str, value))
     return "" if value is None else in_cell(value)

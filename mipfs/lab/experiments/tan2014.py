@@ -93,12 +93,12 @@ def measure(unit: Unit) -> list[Row]:
     """One B on one draw, or all B on a split of a set."""
     asked = unit.params
     if asked["part"] == "types":
-        return _types(asked["kind"], asked["p"], asked["B"], asked["seed"])
+        return _measure_types(asked["kind"], asked["p"], asked["B"], asked["seed"])
     if asked["part"] == "groups":
-        return _groups(asked.get("p", GROUP_COLUMNS), asked["B"], asked["seed"])
+        return _measure_groups(asked.get("p", GROUP_COLUMNS), asked["B"], asked["seed"])
     if asked["part"] == "l1-products":
         return _one_norm(asked["data"], asked["seed"])
-    return _expansions(asked["data"], asked["seed"])
+    return _measure_expansions(asked["data"], asked["seed"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ class PlantedData:
 
 
 @lru_cache(maxsize=1)
-def _plant(kind: str, p: int, seed: int) -> PlantedData:
+def _plant_data(kind: str, p: int, seed: int) -> PlantedData:
     drawn = tan_2014(ROWS_MADE, p, INFORMATIVE, seed, kind=kind, n_test=2000)
     (X, y), (X_test, y_test) = drawn["train"], drawn["test"]
     truth = frozenset(int(j) for j in drawn["S"])
@@ -133,9 +133,9 @@ def _plant(kind: str, p: int, seed: int) -> PlantedData:
     )
 
 
-def _types(kind: str, p: int, B: int, seed: int) -> list[Row]:
+def _measure_types(kind: str, p: int, B: int, seed: int) -> list[Row]:
     """FGM and the ℓ1-SVM on as many features, each with its own weights and refitted."""
-    made = _plant(kind, p, seed)
+    made = _plant_data(kind, p, seed)
     data = made.data
     began = cpu_clock()
     problem = Problem(data, loss="squared-hinge", bias=False, M=B, C=C)
@@ -143,11 +143,11 @@ def _types(kind: str, p: int, B: int, seed: int) -> list[Row]:
     found = relaxed_predictor(data, result, C)
     rounds = {"rounds": result.relaxed["selections"] if result.relaxed else None}
     rows: list[Row] = [made.judged("fgm", found, began) | rounds]
-    rows.append(made.judged("fgm unbias", _refit(data, found), began))
+    rows.append(made.judged("fgm unbias", _refit_support(data, found), began))
     began = cpu_clock()
     thin = l1_svm_of_size(data, int(np.count_nonzero(found.w)), bias=False)
     rows.append(made.judged("l1", thin, began))
-    rows.append(made.judged("l1 unbias", _refit(data, thin), began))
+    rows.append(made.judged("l1 unbias", _refit_support(data, thin), began))
     if BUDGETS[0] == B:
         began = cpu_clock()
         whole = plain_svm(data, np.arange(p), C, False)
@@ -155,7 +155,7 @@ def _types(kind: str, p: int, B: int, seed: int) -> list[Row]:
     return rows
 
 
-def _refit(data: Instance, found: Linear) -> Linear:
+def _refit_support(data: Instance, found: Linear) -> Linear:
     return plain_svm(data, np.sort(found.ids[found.w != 0.0]), UNBIASED, False)
 
 
@@ -168,7 +168,7 @@ def _plant_groups(p: int, seed: int) -> PlantedData:
     return PlantedData(data, X_test, np.asarray(y_test, dtype=float), truth, drawn["groups"])
 
 
-def _groups(p: int, B: int, seed: int) -> list[Row]:
+def _measure_groups(p: int, B: int, seed: int) -> list[Row]:
     """FGM over groups, and the group lasso with as many of them."""
     made = _plant_groups(p, seed)
     data, groups = made.data, made.groups
@@ -209,26 +209,26 @@ def _split_scaled(name: str, seed: int) -> PlantedData:
     return PlantedData(Instance.from_arrays(np.asfortranarray(X[train]), y[train]), X[test], y[test], frozenset())
 
 
-def _features(data: Instance) -> Atoms:
+def _feature_atoms(data: Instance) -> Atoms:
     return make("features", data)
 
 
-def _products(data: Instance) -> Atoms:
+def _product_atoms(data: Instance) -> Atoms:
     return Pairs(data, gamma=1.0, r=1.0)
 
 
-def _functions(data: Instance) -> Atoms:
+def _function_atoms(data: Instance) -> Atoms:
     return make("additive-hik", data, levels=LEVELS, shift=True)
 
 
 EXPANSIONS: dict[str, Callable[[Instance], Atoms]] = {
-    "features": _features,
-    "products": _products,
-    "functions": _functions,
+    "features": _feature_atoms,
+    "products": _product_atoms,
+    "functions": _function_atoms,
 }
 
 
-def _expansions(name: str, seed: int) -> list[Row]:
+def _measure_expansions(name: str, seed: int) -> list[Row]:
     """Features, their products and functions of them, the best B of each."""
     made = _split_scaled(name, seed)
     rows: list[Row] = []

@@ -50,7 +50,7 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
     blocks: list[ReportBlock] = []
     made = of(rows, part="types")
     if made:
-        blocks += [Heading("Made data of three types (Figures 2 to 6)"), _types(made)]
+        blocks += [Heading("Made data of three types (Figures 2 to 6)"), _types_block(made)]
         for (kind, p), some in group_rows(made, "kind", "p").items():
             drawn = [row for row in some if row["method"] != "all"]
             blocks.append(
@@ -58,7 +58,7 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
             )
     expanded = of(rows, part="expansions")
     if expanded:
-        blocks += [Heading("Products and functions of features (Figures 13, 14, 17, 18)"), _expansions(expanded)]
+        blocks += [Heading("Products and functions of features (Figures 13, 14, 17, 18)"), _expansions_block(expanded)]
         for (data,), some in group_rows(expanded, "data").items():
             title = f"{data}: accuracy against B"
             blocks.append(curves(title, some, "B", "accuracy", labels=("B", "test accuracy"), is_log=True))
@@ -67,7 +67,7 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
         blocks.append(Heading("Groups (Figures 15 and 16)"))
         for (p,), some in group_rows(groups, "p").items():
             wide = "" if p is None else f", {p} features"
-            drawn = [{**row, "range": _range(row["size"])} for row in some]
+            drawn = [{**row, "range": _range_end(row["size"])} for row in some]
             labels = ("groups selected, up to", "test accuracy")
             title = f"Accuracy against groups{wide}"
             blocks += [
@@ -82,7 +82,7 @@ def made_title(kind: str, p: int) -> str:
     return f"Type {kind}, {p} features: accuracy against B"
 
 
-def _types(rows: Sequence[Row]) -> ReportBlock:
+def _types_block(rows: Sequence[Row]) -> ReportBlock:
     groups = [
         ((DASH if kind is None else f"{kind}, {p}", B, method), some)
         for (kind, p, B, method), some in group_rows(rows, "kind", "p", "B", "method").items()
@@ -91,20 +91,20 @@ def _types(rows: Sequence[Row]) -> ReportBlock:
     return tabulate(groups, ["type, features", "B", "method"], columns, left=3)
 
 
-def _range(size: int) -> int:
+def _range_end(size: int) -> int:
     """The end of the range that a number of groups lies in."""
     return next((end for end in RANGES if size <= end), RANGES[-1])
 
 
 def _groups_by_size(rows: Sequence[Row], wide: str) -> ReportBlock:
-    ranged = [{**row, "range": _range(row["size"])} for row in rows]
+    ranged = [{**row, "range": _range_end(row["size"])} for row in rows]
     groups = sorted(group_rows(ranged, "range", "method").items())
     chosen = [average("selected", "size", "{:.1f}"), *CHOSEN[1:]]
     title = f"Over all draws, B and C, by the number of groups that are selected{wide}"
     return tabulate(groups, ["groups up to", "method"], [count("fits"), *chosen, SECONDS], title, left=2)
 
 
-def _expansions(rows: Sequence[Row]) -> ReportBlock:
+def _expansions_block(rows: Sequence[Row]) -> ReportBlock:
     groups = group_rows(rows, "data", "B", "method").items()
     columns = [count("splits"), ACCURACY, average("products among them", "products", "{:.1f}"), SECONDS]
     return tabulate(groups, ["data", "B", "what is selected"], columns, left=3)
@@ -115,15 +115,15 @@ def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     found = []
     made = of(rows, part="types")
     if len(group_rows(made, *CELL)) >= ENOUGH:
-        found += [_against_l1(made), _bias(made)]
+        found += [_against_l1(made), _claim_bias(made)]
     expanded = of(rows, part="expansions")
     if len(group_rows(expanded, *CELL)) >= ENOUGH:
-        found.append(_products(expanded))
+        found.append(_claim_products(expanded))
         if any(row["method"] == "l1 products" for row in expanded):
             found.append(_one_norm(expanded))
     groups = of(rows, part="groups")
     if len(group_rows([row for row in groups if row.get("p") is None], *CELL)) >= ENOUGH:
-        found.append(_groups(groups))
+        found.append(_claim_groups(groups))
     return found
 
 
@@ -144,7 +144,7 @@ def _against_l1(rows: Sequence[Row]) -> PaperClaim:
     return judge_claim(said, parts, details, made_title("I", COLUMNS))
 
 
-def _bias(rows: Sequence[Row]) -> PaperClaim:
+def _claim_bias(rows: Sequence[Row]) -> PaperClaim:
     """Few: as many as matter at most, where the ℓ1-SVM shrinks what it needs; beyond, a refit takes up noise."""
     few, many = ([row for row in rows if (row["size"] <= INFORMATIVE) is small] for small in (True, False))
     parts = [
@@ -158,7 +158,7 @@ def _bias(rows: Sequence[Row]) -> PaperClaim:
     return judge_claim("The ℓ1-SVM is biased, a refit helps it; FGM does not need one (Tan 2014, Figure 4)", parts)
 
 
-def _products(rows: Sequence[Row]) -> PaperClaim:
+def _claim_products(rows: Sequence[Row]) -> PaperClaim:
     """Digits against the other sets, over splits."""
     parts, functions = [], []
     for (data,), some in group_rows(rows, "data").items():
@@ -197,7 +197,7 @@ def _one_norm(rows: Sequence[Row]) -> PaperClaim:
     return judge_claim(said, parts, details)
 
 
-def _groups(every: Sequence[Row]) -> PaperClaim:
+def _claim_groups(every: Sequence[Row]) -> PaperClaim:
     """Figure 15, within the range that it shows and beyond it; Figure 16, which is wider, stands beside it."""
     rows, wide = ([row for row in every if (row.get("p") is None) is narrow] for narrow in (True, False))
     sizes = {tuple(row.get(k) for k in CELL): row["size"] for row in rows if row["method"] == "fgm"}

@@ -77,11 +77,11 @@ def measure(unit: Unit) -> list[Row]:
     """One density, one B on one split, or one number of rows."""
     asked = unit.params
     if asked["part"] == "density":
-        return _thin(asked["density"], asked["seed"])
+        return _measure_thinned(asked["density"], asked["seed"])
     whole = text(asked["data"], asked["seed"])
     if asked["part"] == "texts":
-        return _every(whole, asked["B"], first=asked["B"] == BUDGETS[0])
-    return _growing(whole, asked["n"], asked["seed"])
+        return _measure_methods(whole, asked["B"], first=asked["B"] == BUDGETS[0])
+    return _measure_growing_rows(whole, asked["n"], asked["seed"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,15 +124,15 @@ def _draw_parts(density: float, seed: int) -> tuple[SparseSplit, SparseSplit]:
     data = Instance.from_arrays(X, np.asarray(y, dtype=float))
     rows, labels = (X_test.tocsr() if sparse.issparse(X_test) else X_test), np.asarray(y_test, dtype=float)
     halves = (slice(0, labels.size // 2), slice(labels.size // 2, None))
-    first, second = (SparseSplit(data, _columns(rows[half]), labels[half]) for half in halves)
+    first, second = (SparseSplit(data, _as_csc(rows[half]), labels[half]) for half in halves)
     return first, second
 
 
-def _columns(X: Any) -> Any:
+def _as_csc(X: Any) -> Any:
     return X.tocsc() if sparse.issparse(X) else X
 
 
-def _thin(density: float, seed: int) -> list[Row]:
+def _measure_thinned(density: float, seed: int) -> list[Row]:
     """FGM and the ℓ1-SVM, each at its best parameter on the validation rows."""
     validation, test = _draw_parts(density, seed)
     data = test.data
@@ -153,16 +153,16 @@ def _thin(density: float, seed: int) -> list[Row]:
 @lru_cache(maxsize=1)
 def text(name: str, seed: int) -> SparseSplit:
     """A text set in training and test rows of length one."""
-    X, y, held_out = _documents(name)
+    X, y, held_out = _load_documents(name)
     if held_out is None:
         order = np.random.default_rng(seed).permutation(y.size)
         train, test = np.split(order, [round(SHARE * y.size)])
     else:
         train, test = np.flatnonzero(~held_out), np.flatnonzero(held_out)
-    return _seen(X[train], y[train], X[test], y[test])
+    return _split_over_seen_columns(X[train], y[train], X[test], y[test])
 
 
-def _seen(X: Any, y: Array, X_test: Any, y_test: Array) -> SparseSplit:
+def _split_over_seen_columns(X: Any, y: Array, X_test: Any, y_test: Array) -> SparseSplit:
     """Training and test rows (CSR) over the columns that some training row has."""
     columns = X.tocsc()
     seen = np.flatnonzero(np.diff(columns.indptr))
@@ -171,7 +171,7 @@ def _seen(X: Any, y: Array, X_test: Any, y_test: Array) -> SparseSplit:
 
 
 @lru_cache(maxsize=1)
-def _documents(name: str) -> tuple[Any, Array, Any]:
+def _load_documents(name: str) -> tuple[Any, Array, Any]:
     """Rows of length one, labels, and which rows are the official test part, None where there is none."""
     from mipfs import readers
 
@@ -187,7 +187,7 @@ def _documents(name: str) -> tuple[Any, Array, Any]:
     return X, y, np.load(given).astype(bool) if given.is_file() else None
 
 
-def _every(parts: SparseSplit, B: int, *, first: bool) -> list[Row]:
+def _measure_methods(parts: SparseSplit, B: int, *, first: bool) -> list[Row]:
     """FGM of both losses, ℓ1 of as many features, each refitted; once for a split, all features."""
     rows: list[Row] = []
     thin: Callable[..., Linear]
@@ -216,11 +216,13 @@ def _refit_parts(parts: SparseSplit, method: str, found: Linear, seconds: float)
     return parts.judged(method, linear, seconds + spent)
 
 
-def _growing(whole: SparseSplit, n: int, seed: int) -> list[Row]:
+def _measure_growing_rows(whole: SparseSplit, n: int, seed: int) -> list[Row]:
     """FGM, the ℓ1-SVM with as many features, and all features, on some of the training rows."""
     y = whole.data.y
     some = np.random.default_rng([seed, 5]).permutation(y.size)[:n]
-    parts = _seen(sparse.csr_array(whole.data.block().values)[some], y[some], whole.X_test, whole.y_test)
+    parts = _split_over_seen_columns(
+        sparse.csr_array(whole.data.block().values)[some], y[some], whole.X_test, whole.y_test
+    )
     found, seconds = generate_features(parts.data, GROWING_B)
     rows = [parts.judged("fgm", found, seconds)]
     sized = l1_svm_of_size(parts.data, int(np.count_nonzero(found.w)), bias=False)

@@ -52,7 +52,7 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
     blocks: list[ReportBlock] = []
     thin, texts, growing = (of(rows, part=part) for part in ("density", "texts", "rows"))
     if thin:
-        blocks += [Heading("Densities (Figure 7)"), _densities(thin)]
+        blocks += [Heading("Densities (Figure 7)"), _densities_block(thin)]
         for name, label, log in (("accuracy", "test accuracy", False), ("seconds", "CPU seconds of one fit", True)):
             title = f"{label[0].upper()}{label[1:]} against density"
             labels = ("density", label)
@@ -60,13 +60,13 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
                 curves(title, thin, "density", name, labels=labels, is_log=True, is_log_y=log, spread=not log)
             )
     if texts:
-        blocks += [Heading("Texts (Figures 8 to 10)"), _texts(texts)]
+        blocks += [Heading("Texts (Figures 8 to 10)"), _texts_block(texts)]
         for (data,), some in group_rows(texts, "data").items():
             drawn = [row for row in some if not row["method"].startswith("all")]
             labels = ("B", "test accuracy")
             blocks.append(curves(text_title(data), drawn, "B", "accuracy", labels=labels, is_log=True))
     if growing:
-        blocks += [Heading("More training rows (Figures 11 and 12)"), _rows(growing)]
+        blocks += [Heading("More training rows (Figures 11 and 12)"), _training_rows_block(growing)]
         for (data,), some in group_rows(growing, "data").items():
             title, labels = f"{data}: accuracy against training rows", ("training rows", "test accuracy")
             blocks.append(curves(title, some, "n", "accuracy", labels=labels, is_log=True))
@@ -78,7 +78,7 @@ def text_title(data: str) -> str:
     return f"{data}: accuracy against B"
 
 
-def _densities(rows: Sequence[Row]) -> ReportBlock:
+def _densities_block(rows: Sequence[Row]) -> ReportBlock:
     groups = sorted(group_rows(rows, "density", "method").items())
     parameter, spent = (
         average("mean B or C", "parameter", "{:.3g}"),
@@ -87,7 +87,7 @@ def _densities(rows: Sequence[Row]) -> ReportBlock:
     return tabulate(groups, ["density", "method"], [count("draws"), parameter, *FITTED, spent], left=2)
 
 
-def _texts(rows: Sequence[Row]) -> ReportBlock:
+def _texts_block(rows: Sequence[Row]) -> ReportBlock:
     groups = [
         ((data, DASH if method.startswith("all") else B, method), some)
         for (data, B, method), some in group_rows(rows, "data", "B", "method").items()
@@ -95,7 +95,7 @@ def _texts(rows: Sequence[Row]) -> ReportBlock:
     return tabulate(groups, ["data", "B", "method"], [count("splits"), *FITTED], left=3)
 
 
-def _rows(rows: Sequence[Row]) -> ReportBlock:
+def _training_rows_block(rows: Sequence[Row]) -> ReportBlock:
     groups = sorted(group_rows(rows, "data", "n", "method").items())
     return tabulate(groups, ["data", "training rows", "method"], [count("draws"), *FITTED], left=3)
 
@@ -105,23 +105,23 @@ def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     found = []
     thin, texts, growing = (of(rows, part=part) for part in ("density", "texts", "rows"))
     if len(group_rows(thin, "density", "seed")) >= ENOUGH:
-        found += [_thin(thin), _thin_seconds(thin)]
+        found += [_claim_thin_data(thin), _thin_seconds(thin)]
     if len(group_rows(texts, "data")) >= ENOUGH_TEXTS:
-        found += [_superior(texts), _claim_biased(texts), _whole(texts)]
+        found += [_claim_superior(texts), _claim_biased(texts), _claim_all_features(texts)]
     if len(group_rows(growing, "data", "seed")) >= ENOUGH - 2:
         found.append(_claim_narrowed(growing))
     return found
 
 
-def _halves(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+def _split_by_density(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     """Rows of the thinner and of the denser half of the densities."""
     densities = sorted({row["density"] for row in rows})
     dense = densities[-DENSE:]
     return [row for row in rows if row["density"] not in dense], [row for row in rows if row["density"] in dense]
 
 
-def _thin(rows: Sequence[Row]) -> PaperClaim:
-    thin, dense = (pairs(some, *SIDES, CELL) for some in _halves(rows))
+def _claim_thin_data(rows: Sequence[Row]) -> PaperClaim:
+    thin, dense = (pairs(some, *SIDES, CELL) for some in _split_by_density(rows))
     parts = [
         higher("accuracy of FGM less that of the ℓ1-SVM, draws of the three thinner densities", thin),
         higher("of the three denser ones", dense),
@@ -136,7 +136,7 @@ def _thin(rows: Sequence[Row]) -> PaperClaim:
 
 def _thin_seconds(rows: Sequence[Row]) -> PaperClaim:
     """Ratios of one fit."""
-    sides = [pairs(some, "l1", "fgm", "seconds", CELL) for some in _halves(rows)]
+    sides = [pairs(some, "l1", "fgm", "seconds", CELL) for some in _split_by_density(rows)]
     ratios = [[max(a, LEAST_SECONDS) / max(b, LEAST_SECONDS) for a, b in found] for found in sides]
     at = {
         density: pairs(some, "l1", "fgm", "seconds", CELL) for (density,), some in group_rows(rows, "density").items()
@@ -169,7 +169,7 @@ def _by_set(rows: Sequence[Row], one: str, other: str) -> str:
     )
 
 
-def _superior(rows: Sequence[Row]) -> PaperClaim:
+def _claim_superior(rows: Sequence[Row]) -> PaperClaim:
     parts, by = [], []
     for loss, mine, theirs, _ in LOSSES:
         words = f"{loss}: accuracy of FGM, no worse than that of ℓ1 by split, mean over B"
@@ -197,7 +197,7 @@ def _claim_biased(rows: Sequence[Row]) -> PaperClaim:
     return judge_claim(said, parts, details)
 
 
-def _whole(rows: Sequence[Row]) -> PaperClaim:
+def _claim_all_features(rows: Sequence[Row]) -> PaperClaim:
     found, sizes = [], dict[str, list[float]]()
     for (data, _), some in group_rows(rows, *DRAW).items():
         most = max((row["B"] for row in some if row["method"] == "fgm"), default=0)

@@ -144,12 +144,16 @@ def occurs(said: str, count: int, total: int) -> ClaimPart:
 
 def above(said: str, values: Sequence[float], level: float, form: Form = "{:.0%}") -> ClaimPart:
     """That values lie above a level."""
-    return ClaimPart(said, larger([(value, level) for value in values]), _level(values, level, form, "above"))
+    return ClaimPart(
+        said, larger([(value, level) for value in values]), _judge_against_level(values, level, form, "above")
+    )
 
 
 def below(said: str, values: Sequence[float], level: float, form: Form = "{:.0%}") -> ClaimPart:
     """That values lie below a level."""
-    return ClaimPart(said, larger([(level, value) for value in values]), _level(values, level, form, "below"))
+    return ClaimPart(
+        said, larger([(level, value) for value in values]), _judge_against_level(values, level, form, "below")
+    )
 
 
 def above_ratio(said: str, ratios: Sequence[float], level: float) -> ClaimPart:
@@ -166,7 +170,7 @@ def _as_ratio(power: float) -> str:
     return f"{2.0**power:.2g}"
 
 
-def _level(values: Sequence[float], level: float, form: Form, word: str) -> str:
+def _judge_against_level(values: Sequence[float], level: float, form: Form, word: str) -> str:
     said = form.format if isinstance(form, str) else form
     less, more, _ = count_comparisons([(value, level) for value in values])
     count = more if word == "above" else less

@@ -81,54 +81,57 @@ class Miles:
         B = len(bags)
         K = self.concepts.shape[0]
         if self.nearest is None or self.nearest >= K:
-            return self._similar(self._squares(X, bags, 0, B))
+            return self._similarities(self._least_squared_distances(X, bags, 0, B))
         parts = []
-        spread = self._spread()
-        for first, last in _blocks(B, max(1, NUMBERS_PER_BLOCK // K)):
-            squares = self._squares(X, bags, first, last)
+        spread = self._mean_concept_norm()
+        for first, last in _row_blocks(B, max(1, NUMBERS_PER_BLOCK // K)):
+            squares = self._least_squared_distances(X, bags, first, last)
             near = smallest(squares, self.nearest, spread)
-            parts.append(sparse.csr_array(np.where(near, self._similar(squares), 0.0)))
+            parts.append(sparse.csr_array(np.where(near, self._similarities(squares), 0.0)))
         return sparse.vstack(parts, format="csc")
 
-    def _similar(self, squares: Array) -> Array:
+    def _similarities(self, squares: Array) -> Array:
         with np.errstate(over="ignore"):  # a similarity of 0 is what is meant
             return np.asarray(np.exp(-(squares / self.width) / self.width))
 
-    def _squares(self, X: Any, bags: Bags, first: int, last: int) -> Array:
+    def _least_squared_distances(self, X: Any, bags: Bags, first: int, last: int) -> Array:
         """The least ‖x − z_k‖² of the bags first … last − 1, shape (last − first, K)."""
         K = self.concepts.shape[0]
-        wide = self._wide
+        wide = self._block_width
         out = np.full((last - first, K), np.inf, order="F")
         begin = int(bags.starts[first])
         end = int(bags.starts[last]) if last < len(bags) else bags.n_rows
         tall = max(1, NUMBERS_PER_BLOCK // max(wide, 1 if self._sparse else self.concepts.shape[1]))
-        for low, high in _blocks(end - begin, tall):
+        for low, high in _row_blocks(end - begin, tall):
             rows = self._scale_columns(X[bags.order[begin + low : begin + high]])
-            bag, cuts = _cut(bags.starts[first:last] - begin, low, high)
-            sizes = _norms(rows)[:, None]
-            for start, stop in _blocks(K, wide):
+            bag, cuts = _bags_of_rows(bags.starts[first:last] - begin, low, high)
+            sizes = _squared_norms(rows)[:, None]
+            for start, stop in _row_blocks(K, wide):
                 concepts = self._scale_columns(self.concepts[start:stop])
                 squares = rows @ concepts.T
                 squares = squares.toarray() if self._sparse else squares
                 squares *= -2.0
                 squares += sizes
-                squares += _norms(concepts)
+                squares += _squared_norms(concepts)
                 target = out[bag : bag + cuts.size, start:stop]
                 np.minimum(target, np.minimum.reduceat(squares, cuts, axis=0), out=target)
         return np.maximum(out, 0.0, out=out)
 
     @property
-    def _wide(self) -> int:
+    def _block_width(self) -> int:
         """Concepts in a block."""
         K, p = self.concepts.shape
         return max(
             1, min(int(K), CONCEPTS_PER_BLOCK, NUMBERS_PER_BLOCK if self._sparse else NUMBERS_PER_BLOCK // int(p))
         )
 
-    def _spread(self) -> float:
+    def _mean_concept_norm(self) -> float:
         """The mean ‖z_k‖² of the concepts as distances see them."""
         K = int(self.concepts.shape[0])
-        parts = (_norms(self._scale_columns(self.concepts[start:stop])) for start, stop in _blocks(K, self._wide))
+        parts = (
+            _squared_norms(self._scale_columns(self.concepts[start:stop]))
+            for start, stop in _row_blocks(K, self._block_width)
+        )
         return sum(float(part.sum()) for part in parts) / K
 
     def _scale_columns(self, rows: Any) -> Any:
@@ -206,18 +209,18 @@ def check_nearest(nearest: Any) -> None:
         raise UsageError(f"nearest = {nearest!r} must be an integer >= 1, or None for all concepts")
 
 
-def _blocks(n: int, size: int) -> Iterator[tuple[int, int]]:
+def _row_blocks(n: int, size: int) -> Iterator[tuple[int, int]]:
     return ((start, min(start + size, n)) for start in range(0, n, size))
 
 
-def _cut(starts: Integers, low: int, high: int) -> tuple[int, Integers]:
+def _bags_of_rows(starts: Integers, low: int, high: int) -> tuple[int, Integers]:
     """The bag of row `low`, and where the bags of the rows low … high − 1 begin, counted from there."""
     bag = int(np.searchsorted(starts, low, side="right")) - 1
     inside = starts[bag + 1 : np.searchsorted(starts, high)]
     return bag, np.append(0, inside - low)
 
 
-def _norms(rows: Any) -> Array:
+def _squared_norms(rows: Any) -> Array:
     """‖x‖² of every row."""
     if sparse.issparse(rows):
         return np.asarray(rows.multiply(rows).sum(axis=1)).ravel()

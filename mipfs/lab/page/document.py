@@ -88,7 +88,7 @@ def html(items: Sequence[Item], title: str = "") -> str:
         raise UsageError("a page needs at least one result")
     detail = Detail()
     for _ in range(MOST_HALVINGS):
-        text = _document(items, detail, title)
+        text = _page_html(items, detail, title)
         if len(text.encode()) <= MOST_BYTES:
             return text
         detail = detail.halve()
@@ -109,13 +109,13 @@ def write(path: str | Path, items: Sequence[Item], title: str = "") -> int:
     return len(content)
 
 
-def _document(items: Sequence[Item], detail: Detail, title: str) -> str:
+def _page_html(items: Sequence[Item], detail: Detail, title: str) -> str:
     one = len(items) == 1
     named = [(k, item.name, item.study) for k, item in enumerate(items) if isinstance(item.study, Result)]
     together = overview(named, detail) if len(named) > 1 else ""
     headings = [title or heading(item.study, item.name) if one else item.name for item in items]
     parts = [
-        article(k, name, _inner(item, detail, 2 if one else 3), 1 if one else 2)
+        article(k, name, _article_html(item, detail, 2 if one else 3), 1 if one else 2)
         for k, (item, name) in enumerate(zip(items, headings, strict=True))
     ]
     made = f" · {escape_text(items[0].name)}" if one and headings[0] != items[0].name else ""
@@ -123,24 +123,25 @@ def _document(items: Sequence[Item], detail: Detail, title: str) -> str:
     links = "".join(f'<li><a href="#{anchor(k)}">{escape_text(item.name)}</a></li>' for k, item in enumerate(items))
     top = "" if one else f'<h1>{escape_text(title)}</h1><nav aria-label="Results"><ul>{links}</ul></nav>'
     return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n{_policy()}\n'
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n{_content_security_policy()}\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape_text(title)} – mipfs</title>\n<style>{figure.style()}{_beside('page.css')}</style>\n</head>\n"
+        f"<title>{escape_text(title)} – "
+        f"mipfs</title>\n<style>{figure.figure_style()}{_read_asset('page.css')}</style>\n</head>\n"
         '<body class="mipfs">\n<a class="skip" href="#main">Skip to the content</a>\n'
-        f'<header><p class="made">mipfs: features selected with a proof{_kinds(items)}{made}</p>{top}</header>\n'
+        f'<header><p class="made">mipfs: features selected with a proof{_kinds_text(items)}{made}</p>{top}</header>\n'
         f'<main id="main">{together}{"".join(parts)}</main>\n'
         "<footer>Every number here stands in the JSON that this page was made from, in full precision. Charts can be "
         "read with a pointer, and with the arrow keys once they have the focus.</footer>\n"
-        f"<script>{_beside('page.js')}</script>\n</body>\n</html>\n"
+        f"<script>{_read_asset('page.js')}</script>\n</body>\n</html>\n"
     )
 
 
-def _kinds(items: Sequence[Item]) -> str:
+def _kinds_text(items: Sequence[Item]) -> str:
     kinds = dict.fromkeys(KINDS.get(type(item.study), "Report") for item in items)
     return f" · {escape_text(', '.join(kinds).lower())}"
 
 
-def _inner(item: Item, detail: Detail, level: int) -> str:
+def _article_html(item: Item, detail: Detail, level: int) -> str:
     if isinstance(item.study, Result):
         score: Mapping[str, Any] | None = item.score
         return result_html(item.study, score, detail, level)
@@ -153,12 +154,12 @@ def _inner(item: Item, detail: Detail, level: int) -> str:
     return reported_html(item.study, item.score, level)
 
 
-def _policy() -> str:
+def _content_security_policy() -> str:
     """Nothing is fetched, and no other script than ours runs."""
-    digest = base64.b64encode(hashlib.sha256(_beside("page.js").encode()).digest()).decode()
+    digest = base64.b64encode(hashlib.sha256(_read_asset("page.js").encode()).digest()).decode()
     rules = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
     return f'<meta http-equiv="Content-Security-Policy" content="{rules}; form-action \'none\'">'
 
 
-def _beside(name: str) -> str:
+def _read_asset(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="utf-8")

@@ -19,7 +19,7 @@ from mipfs.measures.judged import LOG_LOSS
 from mipfs.report.blocks import Reported
 from mipfs.report.numbers import percent
 from mipfs.result.result import Result, Status
-from mipfs.result.words import ended_words, verdict
+from mipfs.result.words import ended_words, status_in_words
 
 
 def heading(study: Reported, name: str) -> str:
@@ -34,11 +34,11 @@ def heading(study: Reported, name: str) -> str:
     if isinstance(study, OneVsRest):
         return of_classes.heading(study)
     if isinstance(study, Comparison):
-        return f"What each relaxation proves{_about(study.params.get('M'))}"
+        return f"What each relaxation proves{_about_cardinality(study.params.get('M'))}"
     return name
 
 
-def _about(M: Any) -> str:
+def _about_cardinality(M: Any) -> str:
     return f" of the best {M} features" if isinstance(M, int) else ""
 
 
@@ -57,7 +57,7 @@ def _of_result(result: Result, name: str) -> str:
 def plainly(result: Result) -> str:
     """What was found, and how sure that is, without a symbol; the exact words where there is no gap to speak of."""
     if not result.has_classifier or not math.isfinite(result.gap):
-        return verdict(result)
+        return status_in_words(result)
     most = re.sub("^<", "", percent(result.gap))
     sure = "It is proven" if result.bound_source == "dual" else "The solver says, and no certificate shows,"
     rest = f"{sure} that no allowed choice of {describe_selected(result)} is better by more than {most}."
@@ -67,7 +67,7 @@ def plainly(result: Result) -> str:
         return f"This is the best choice that was found, and not proven to be the best. {rest} {ended_words(result)}"
     if result.status is Status.RELAXED:
         return f"A relaxation of the problem was solved, and this choice made from it. {rest}"
-    return verdict(result)
+    return status_in_words(result)
 
 
 def of_path(path: SolutionPath) -> str:
@@ -83,12 +83,13 @@ def _describe_choice(path: SolutionPath, best: PathPoint) -> str:
     size = len(best.selected)
     has = "has" if size == 1 else "have"
     return (
-        f"{size} feature{'s' * (size != 1)} at {place_text(best.place)} {has} {_an(error_of(path))} of {error} (one "
+        f"{size} feature{'s' * (size != 1)} at {place_text(best.place)} {has} {_with_article(error_of(path))} of "
+        f"{error} (one "
         f"standard error) on samples held out in {folds_of(path)}, {rule}."
     )
 
 
-def _an(word: str) -> str:
+def _with_article(word: str) -> str:
     return f"an {word}" if word[:1] in "aeiou" else f"a {word}"
 
 
@@ -100,13 +101,13 @@ def of_score(score: Mapping[str, Any]) -> str:
     positive = score["labels"]["positive"]
     where = f" of {score['source']}" if score.get("source") else ""
     found, n = counts["true_positive"], score["n_samples"]
-    said = [f"Right on {right:,} of {n:,} samples{where}{_share(right, n)}"]
+    said = [f"Right on {right:,} of {n:,} samples{where}{_share_in_brackets(right, n)}"]
     if is_:
-        said.append(f"it finds {found:,} of the {is_:,} that are {positive}{_share(found, is_)}")
+        said.append(f"it finds {found:,} of the {is_:,} that are {positive}{_share_in_brackets(found, is_)}")
     if called:
-        said.append(f"of the {called:,} that it calls {positive}, {found:,} are{_share(found, called)}")
+        said.append(f"of the {called:,} that it calls {positive}, {found:,} are{_share_in_brackets(found, called)}")
     return f"{'; '.join(said)}."
 
 
-def _share(part: int, whole: int) -> str:
+def _share_in_brackets(part: int, whole: int) -> str:
     return f" ({100 * part / whole:.1f}%)" if whole else ""

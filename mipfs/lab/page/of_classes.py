@@ -59,13 +59,13 @@ def classes_html(found: OneVsRest, score: Mapping[str, Any] | None, detail: Deta
     return said + cards(
         [
             _held_out(found, score),
-            *(_weights(one, detail) for one in shown),
+            *(_weights_card(one, detail) for one in shown),
             PageCard(
                 "The weights of all classes", f'<div class="scroll">{weights_table(found).html()}</div>', is_wide=True
             ),
-            _proof(found),
-            _problem(found),
-            PageCard("How to reproduce it", _again(found), is_wide=True),
+            _proof_card(found),
+            _problem_card(found),
+            PageCard("How to reproduce it", _reproduction_html(found), is_wide=True),
         ],
         level,
     )
@@ -102,14 +102,14 @@ def _held_out(found: OneVsRest, score: Mapping[str, Any] | None) -> PageCard:
     return measured_card([f'{said}<div class="beside">{parts}</div>'], bool(score.get("trained_on")))
 
 
-def _weights(result: Result, detail: Detail) -> PageCard | None:
+def _weights_card(result: Result, detail: Detail) -> PageCard | None:
     """The weights of one class."""
     chart = weights_chart(result, detail.rows)
     title = f"{result.labels['positive']} against the rest"
     return None if chart is None else chart_card(title, replace(chart, title=""))
 
 
-def _proof(found: OneVsRest) -> PageCard:
+def _proof_card(found: OneVsRest) -> PageCard:
     """Figures, every class's own, and what stands behind them."""
     figures = [
         ("objective", number(found.objective), "the sum over the classes"),
@@ -129,7 +129,7 @@ def _proof(found: OneVsRest) -> PageCard:
     return PageCard("The proof", f"{tiles(figures)}{each}{said}", is_wide=True)
 
 
-def _problem(found: OneVsRest) -> PageCard:
+def _problem_card(found: OneVsRest) -> PageCard:
     """The problem of every class in words; of a shared support that of all."""
     first = found.classifiers[0]
     free_of = replace(first, params={**first.params, "weight_bounds": None})
@@ -139,17 +139,17 @@ def _problem(found: OneVsRest) -> PageCard:
         free = None if M is None else M - found.bias
         told = [
             "One selection holds for all classes: the sum of their objectives is minimised.",
-            phrases.sentence(phrases.selection(free, f"{first.n_features} features", (), ())),
+            phrases.as_sentence(phrases.selection(free, f"{first.n_features} features", (), ())),
             *(["Every class has an intercept, which is penalised as a weight of the scaled data is."] * found.bias),
         ]
         told += [f"Row {row.name}: {row.text}." for row in rows_in_words(found.together) if row.name != "M"]
     told += bounds_of_classes(found)
     if found.class_weight:
-        told.append(phrases.sentence(f"class weights: {phrases.class_weights(found.class_weight.items())}"))
+        told.append(phrases.as_sentence(f"class weights: {phrases.class_weights(found.class_weight.items())}"))
     return PageCard("The problem in words", lines(told), is_wide=True)
 
 
-def _again(found: OneVsRest) -> str:
+def _reproduction_html(found: OneVsRest) -> str:
     """Commands, data and versions."""
     parts = [] if found.command is None else [code(found.command)]
     if found.file is not None:

@@ -27,12 +27,12 @@ from mipfs.report.blocks import Alarm, Table
 from mipfs.report.charts import Detail
 from mipfs.report.numbers import number, percent, time_text, with_asked
 from mipfs.report.visible import escape_text
-from mipfs.result.advice import advice, constant_words
+from mipfs.result.advice import advice_in_words, constant_words
 from mipfs.result.charts import confusion_chart, gap_chart, presence_chart, supports_chart, weights_chart
 from mipfs.result.decided import decided_blocks
 from mipfs.result.result import Result, Status
 from mipfs.result.score import SCORES
-from mipfs.result.words import certificate_words, problem_words, rows_in_words, verdict
+from mipfs.result.words import certificate_words, problem_words, rows_in_words, status_in_words
 
 Score = Mapping[str, Any]
 """What `mipfs.result.score.score` says of a result on other data."""
@@ -49,13 +49,13 @@ def result_html(result: Result, score: Score | None, detail: Detail, level: int)
             to_try(ways(result)),
             cards(
                 [
-                    held_out or _missing(result),
+                    held_out or _missing_card(result),
                     chart_card("Selected features", _remove_title(weights_chart(result, detail.rows)), is_wide=True),
-                    _proof(result, detail),
+                    _proof_card(result, detail),
                     _decided_card(result),
                     chart_card("In all, in some, in none", presence_chart(result, detail.rows), is_wide=True),
                     chart_card("Near-optimal supports", supports_chart(result, detail), is_wide=True),
-                    _problem(result),
+                    _problem_card(result),
                     PageCard("How to reproduce it", reproduce(result), is_wide=True),
                 ],
                 level,
@@ -81,16 +81,16 @@ def alarm(result: Result) -> str:
     return f'<small class="alarm">{escape_text(said.removeprefix(", "))}.</small> ' if isinstance(said, Alarm) else ""
 
 
-def _proof(result: Result, detail: Detail) -> PageCard:
+def _proof_card(result: Result, detail: Detail) -> PageCard:
     """The exact words, figures, what stands behind them, and how the run came there."""
     behind = mark_code(certificate_words(result))
-    exact = verdict(result)
+    exact = status_in_words(result)
     said = "" if exact == plainly(result) else f"<p>{escape_text(exact)}</p>"
     chart = gap_chart(result, detail)
     drawn = "" if chart is None else replace(chart, title="Bound and incumbent against time").html()
     title = "The proof" if math.isfinite(result.bound) or result.status is Status.INFEASIBLE else "The run"
     certificate = f'<p class="certificate">Certificate: {behind}</p>'
-    return PageCard(title, f"{said}{certificate}{_figures(result)}{drawn}", is_wide=True)
+    return PageCard(title, f"{said}{certificate}{_figure_tiles(result)}{drawn}", is_wide=True)
 
 
 def _decided_card(result: Result) -> PageCard | None:
@@ -109,9 +109,9 @@ def ways(result: Result) -> str:
     """What to try where the run did not come to its end."""
     if result.status is Status.INFEASIBLE:
         return "drop or relax one of these rows; without any one of them the others can be satisfied"
-    if result.status is Status.NUMERICAL and not advice(result):
+    if result.status is Status.NUMERICAL and not advice_in_words(result):
         return "scale standard, or a smaller C"
-    return advice(result)
+    return advice_in_words(result)
 
 
 def _remove_title(chart: Any) -> Any:
@@ -119,7 +119,7 @@ def _remove_title(chart: Any) -> Any:
     return None if chart is None else replace(chart, title="")
 
 
-def _figures(result: Result) -> str:
+def _figure_tiles(result: Result) -> str:
     asked = result.params.get("gap")
     of = f"asked: {percent(asked)}" if isinstance(asked, (int, float)) else ""
     word = "" if result.bound_source == "dual" else "the solver's word"
@@ -168,12 +168,12 @@ def judged_html(score: Score) -> str:
     return f'<p class="first">{escape_text(of_score(score))}</p><div class="beside">{beside}</div>'
 
 
-def _missing(result: Result) -> PageCard | None:
+def _missing_card(result: Result) -> PageCard | None:
     """How to get what a reader looks for first."""
     return not_measured("RESULT.json" if result.path is None else result.path.name) if result.has_classifier else None
 
 
-def _problem(result: Result) -> PageCard:
+def _problem_card(result: Result) -> PageCard:
     """The problem in words, and which rows bind."""
     rows = rows_in_words(result)
     table = ""

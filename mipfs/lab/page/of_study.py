@@ -50,10 +50,10 @@ def _of_card(card: Scorecard) -> str:
 def path_html(path: SolutionPath, scores: Sequence[Score] | None, detail: Detail, level: int) -> str:
     """What the page shows of a path, below its heading."""
     errors, charts = error_charts(path), value_charts(path)
-    held_out = None if scores is None else _along(path, scores)
+    held_out = None if scores is None else _measures_chart(path, scores)
     seen = any(score.get("trained_on") for score in scores or ())
     best = path.best
-    rows = None if best is None else _weights(best)
+    rows = None if best is None else _weights_table(best)
     choice = "" if best is None else f"Chosen: {place_text(best.place)}"
     return "".join(
         [
@@ -66,8 +66,8 @@ def path_html(path: SolutionPath, scores: Sequence[Score] | None, detail: Detail
                     None if rows is None else PageCard(choice, f"{rows.html()}<p>To use it:</p>{code(use_of(path))}"),
                     *(chart_card("", chart) for chart in charts),
                     chart_card("", path_supports(path, detail), is_wide=True),
-                    _bought(path),
-                    _between(path),
+                    _bought_card(path),
+                    _between_card(path),
                     PageCard("How to reproduce it", _path_again(path), is_wide=True),
                 ],
                 level,
@@ -76,7 +76,7 @@ def path_html(path: SolutionPath, scores: Sequence[Score] | None, detail: Detail
     )
 
 
-def _bought(path: SolutionPath) -> PageCard | None:
+def _bought_card(path: SolutionPath) -> PageCard | None:
     """What a unit of a frontier's row bought."""
     table = None if path.row is None else bought_table(path)
     if path.row is None or table is None:
@@ -87,7 +87,7 @@ def _bought(path: SolutionPath) -> PageCard | None:
     )
 
 
-def _between(path: SolutionPath) -> PageCard | None:
+def _between_card(path: SolutionPath) -> PageCard | None:
     """How far from the best a set is between the points along C."""
     table, chart = between_table(path), between_chart(path)
     if table is None:
@@ -154,12 +154,12 @@ def _path_ways(path: SolutionPath) -> str:
     return f"these points are open ({names}{more})" + (f"; {what}" if what else "")
 
 
-def _weights(point: PathPoint) -> Table:
+def _weights_table(point: PathPoint) -> Table:
     rows = [(name, number(value)) for name, value in list(point.result.weights.items())[:MOST_WEIGHTS]]
     return Table(("feature", "weight"), [*rows, ("(intercept)", number(point.result.intercept))])
 
 
-def _along(path: SolutionPath, scores: Sequence[Score]) -> LineChart | None:
+def _measures_chart(path: SolutionPath, scores: Sequence[Score]) -> LineChart | None:
     """Measures on held-out data for every point of a path over one axis; a table alone for two."""
     pairs = sorted(zip(path.points, scores, strict=True), key=lambda pair: tuple(pair[0].place.values()))
     pairs = [(point, score) for point, score in pairs if score]

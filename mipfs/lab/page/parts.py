@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from mipfs.report.blocks import ReportBlock
 from mipfs.report.visible import escape_text
 from mipfs.result.interactions import group_counts, groups_of, made_of
-from mipfs.result.prediction import inputs
+from mipfs.result.prediction import classifier_inputs
 from mipfs.result.result import Result, Status
 
 CLASSES = {
@@ -132,4 +132,4 @@ def size_words(result: Result) -> str:
     if groups_of(result) is not None:
         selected, groups, _ = group_counts(result)
         return f"{selected} of {groups}"
-    return f"{len(result.selected)} of {inputs(result)[1] if made is None else made['count']}"
+    return f"{len(result.selected)} of {classifier_inputs(result)[1] if made is None else made['count']}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from mipfs import drivers
 from mipfs.lab.page.parts import code
-from mipfs.report.visible import escape_text, visible
+from mipfs.report.visible import escape_invisible, escape_text
 from mipfs.result.result import Result, StopReason
 
 DEFAULTS = {"loss": "hinge", "bias": True, "lambda": 0.0, "margin": "unit"}
@@ -22,11 +22,11 @@ def reproduce(result: Result) -> str:
     saved = "RESULT.json" if result.path is None else result.path.name
     parts = []
     if result.command is not None:
-        parts += ["<p>The command line that it came from:</p>", code(visible(result.command))]
+        parts += ["<p>The command line that it came from:</p>", code(escape_invisible(result.command))]
     else:
         parts += ["<p>In Python:</p>", code(python(result))]
     if result.certificate is not None or result.path is not None:
-        parts += ["<p>Its check, and its use on other data:</p>", code(_checks(result, saved))]
+        parts += ["<p>Its check, and its use on other data:</p>", code(_check_commands(result, saved))]
     return "".join([*parts, *facts(result)])
 
 
@@ -44,7 +44,7 @@ def facts(result: Result) -> list[str]:
     return [f'<p class="facts">{line}</p>' for line in found]
 
 
-def _checks(result: Result, saved: str) -> str:
+def _check_commands(result: Result, saved: str) -> str:
     lines = [f"mipfs verify {saved} DATA"] if result.certificate is not None else []
     return "\n".join([*lines, f"mipfs evaluate {saved} TEST"] if result.has_classifier else lines)
 
@@ -71,11 +71,11 @@ def problem_lines(params: Mapping[str, Any], scale: Any) -> list[str]:
     given = []
     for name in ("M", "C", "lambda", "loss", "bias", "margin", "measure", "beta", "k"):
         if name in params and params[name] != DEFAULTS.get(name, ...):
-            given.append(f"{NAMES.get(name, name)}={_short(params[name])}")
+            given.append(f"{NAMES.get(name, name)}={_shorten_repr(params[name])}")
     head = ["import mipfs", "", f'data = mipfs.read("DATA", scale={scale!r})']
     return [*head, f"problem = mipfs.Problem(data, {', '.join(given)})"]
 
 
-def _short(value: Any) -> str:
+def _shorten_repr(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= MOST_CHARACTERS else "..."

@@ -12,7 +12,7 @@ from mipfs.lab.page.parts import PageCard, anchor, cards, chart_card, status_pil
 from mipfs.report.blocks import Table
 from mipfs.report.charts import FAMILY, Curve, Detail, HeatMap, LineChart
 from mipfs.report.numbers import list_names, number, percent, time_text
-from mipfs.report.thinning import visible
+from mipfs.report.thinning import visible_samples
 from mipfs.report.visible import escape_text
 from mipfs.result.result import Result
 
@@ -28,25 +28,25 @@ Named = tuple[int, str, Result]
 
 def overview(named: Sequence[Named], detail: Detail) -> str:
     """Table, gaps and features of at least two results."""
-    differing = _differing([result.params for _, _, result in named])
+    differing = _differing_parameters([result.params for _, _, result in named])
     return cards(
         [
-            PageCard("Side by side", _table(named, differing), is_wide=True),
-            chart_card("", _gaps(named, detail), is_wide=True),
-            chart_card("", _features(named, detail), is_wide=True),
+            PageCard("Side by side", _comparison_table(named, differing), is_wide=True),
+            chart_card("", _gaps_chart(named, detail), is_wide=True),
+            chart_card("", _features_heat_map(named, detail), is_wide=True),
         ],
         level=2,
     )
 
 
-def _differing(params: Sequence[Mapping[str, Any]]) -> list[str]:
+def _differing_parameters(params: Sequence[Mapping[str, Any]]) -> list[str]:
     """The parameters that are not the same in all of them."""
     names = dict.fromkeys(name for one in params for name in one)
     texts = {name: {repr(one.get(name)) for one in params} for name in names}
     return [name for name in names if len(texts[name]) > 1]
 
 
-def _table(named: Sequence[Named], differing: Sequence[str]) -> str:
+def _comparison_table(named: Sequence[Named], differing: Sequence[str]) -> str:
     named_so = [NAMED.get(key, key) for key in differing]
     header = ["result", "status", "objective", "bound", "gap", "selected", "time", "driver", *named_so]
     lines = []
@@ -58,7 +58,7 @@ def _table(named: Sequence[Named], differing: Sequence[str]) -> str:
             str(len(result.selected)) if result.has_classifier else "-",
             time_text(result.seconds),
             result.driver,
-            *(_cell(key, result.params.get(key)) for key in differing),
+            *(_cell_text(key, result.params.get(key)) for key in differing),
         ]
         link = (
             f'<th scope="row"><a href="#{anchor(k)}">{escape_text(name)}</a></th><td>{status_pill(result.status)}</td>'
@@ -68,11 +68,11 @@ def _table(named: Sequence[Named], differing: Sequence[str]) -> str:
     return f'<div class="scroll"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
 
 
-def _cell(key: str, value: Any) -> str:
-    return percent(value) if key == "gap" and isinstance(value, float) else _short(value)
+def _cell_text(key: str, value: Any) -> str:
+    return percent(value) if key == "gap" and isinstance(value, float) else _short_text(value)
 
 
-def _short(value: Any) -> str:
+def _short_text(value: Any) -> str:
     text = "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
     text = text.lower() if isinstance(value, bool) else text
     if isinstance(value, (list, tuple)):
@@ -80,14 +80,14 @@ def _short(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 
-def _gaps(named: Sequence[Named], detail: Detail) -> LineChart | None:
+def _gaps_chart(named: Sequence[Named], detail: Detail) -> LineChart | None:
     """The gaps of all runs against time, on a common axis."""
     runs = []
     for _, name, result in named:
         seconds = np.array([record.seconds for record in result.trace])
         gaps = np.array([record.gap for record in result.trace], dtype=float)
         if np.isfinite(gaps).any():
-            kept = visible(seconds, gaps, detail.columns)
+            kept = visible_samples(seconds, gaps, detail.columns)
             runs.append((name, seconds[kept], gaps[kept]))
     if len(runs) < 2:
         return None
@@ -125,7 +125,7 @@ def _shown_gap(gap: float) -> float | None:
     return max(LEAST_GAP, float(f"{gap:.6g}")) if math.isfinite(gap) else None
 
 
-def _features(named: Sequence[Named], detail: Detail) -> HeatMap | None:
+def _features_heat_map(named: Sequence[Named], detail: Detail) -> HeatMap | None:
     """Features × results."""
     found = [(name, result) for _, name, result in named if result.has_classifier][: detail.supports]
     times: dict[str, int] = {}

@@ -335,19 +335,19 @@ class Scorecard(Reported):
         """
         path = Path(path)
         if self.version == 1 or output_file.is_stream(path):
-            output_file.save([(path, _text(self.document()))])
+            output_file.save([(path, _document_bytes(self.document()))])
             return
         more = {} if self.joint is None else self.joint.arrays
         content, entry = sidecar.pack_sidecar(self.result, pair.sidecar_of(path).name, more=more)
         document = replace(self, result=replace(self.result, certificate=entry)).document()
-        pair.save(path, _text(document), content)
+        pair.save(path, _document_bytes(document), content)
 
     def document(self) -> dict[str, Any]:
         """What ``--json`` writes."""
-        found = self._fields()
+        found = self._fields_without_digest()
         return found if self.version == 1 else sign_document(json.loads(json.dumps(found, allow_nan=False)))
 
-    def _fields(self) -> dict[str, Any]:
+    def _fields_without_digest(self) -> dict[str, Any]:
         """All of it but the digest."""
         return {
             "schema": SCHEMA,
@@ -388,18 +388,18 @@ class Scorecard(Reported):
 
     def blocks(self) -> list[ReportBlock]:
         """Of the report: the card, what a total says, and how good the points are."""
-        return _blocks(self)
+        return _report_blocks(self)
 
     def lead(self) -> str:
         """How the card is used, and what is proven."""
-        return _lead(self)
+        return _lead_sentences(self)
 
 
-def _text(document: Mapping[str, Any]) -> bytes:
+def _document_bytes(document: Mapping[str, Any]) -> bytes:
     return f"{as_json(document)}\n".encode()
 
 
-def _blocks(card: Scorecard) -> list[ReportBlock]:
+def _report_blocks(card: Scorecard) -> list[ReportBlock]:
     """Of the report: the card, what a total says, and how good the points are."""
     positive, negative = (str(card.result.labels[side]) for side in ("positive", "negative"))
     rows = [
@@ -408,13 +408,13 @@ def _blocks(card: Scorecard) -> list[ReportBlock]:
     ]
     found: list[ReportBlock] = [
         Table(("feature", "condition", "points"), rows, title="Scorecard", left=2),
-        Sentence(f"\nadd the points up: {_rule(card, positive, negative)}"),
-        *map(Sentence, _reading(card)),
+        Sentence(f"\nadd the points up: {_rule_in_words(card, positive, negative)}"),
+        *map(Sentence, _reading_notes(card)),
         *([NamedValues([("scorecard", Alarm(constant))])] if (constant := constant_words(card)) else []),
-        *_ranges(card),
-        _totals(card, positive),
+        *_ranges_blocks(card),
+        _totals_table(card, positive),
         Sentence(""),
-        NamedValues(_numbers(card)),
+        NamedValues(_key_figures(card)),
         Sentence(f"\n{words(card)}"),
         Sentence(describe_unproven(card)),
     ]
@@ -423,15 +423,15 @@ def _blocks(card: Scorecard) -> list[ReportBlock]:
     return found
 
 
-def _reading(card: Scorecard) -> list[str]:
+def _reading_notes(card: Scorecard) -> list[str]:
     """What a reader of the card alone has to know: which lines count, and what a missing value is."""
     said = []
-    if _ends(card):
+    if _thresholds_by_feature(card):
         said.append("every line that holds counts: of a feature with several lines their points are added up")
     filled = (card.result.recipe or {}).get("filled", {})
     cut = {column.feature for column in card.columns if _cut_of(column) is not None}
     columns = dict.fromkeys(column_of(one.feature, filled) for one in card.columns if one.feature not in cut)
-    known = [f"a missing {name} counts as {_value(filled[name])}" for name in columns if name in filled]
+    known = [f"a missing {name} counts as {_value_text(filled[name])}" for name in columns if name in filled]
     needed = [name for name in columns if name not in filled]
     if known:
         said.append("; ".join(known))
@@ -454,7 +454,7 @@ def _points_text(points: int) -> str:
     return f"{points:+d}" if points else "0"
 
 
-def _value(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return exact(value) if isinstance(value, (int, float)) else repr(value)
 
 
@@ -465,7 +465,7 @@ def _cut_of(column: Column) -> tuple[str, str, str] | None:
     return (found[1], found[2], found[3]) if found and is_flag else None
 
 
-def _ends(card: Scorecard, least: int = 2) -> dict[str, list[tuple[float, int]]]:
+def _thresholds_by_feature(card: Scorecard, least: int = 2) -> dict[str, list[tuple[float, int]]]:
     """The thresholds of each feature that has several, or `least`, ascending, with the points of their lines."""
     found: dict[str, list[tuple[float, int]]] = {}
     for column, points in zip(card.columns, card.points, strict=True):
@@ -477,12 +477,12 @@ def _ends(card: Scorecard, least: int = 2) -> dict[str, list[tuple[float, int]]]
     return {feature: sorted(ends) for feature, ends in found.items() if len(ends) >= least}
 
 
-def _ranges(card: Scorecard) -> list[ReportBlock]:
+def _ranges_blocks(card: Scorecard) -> list[ReportBlock]:
     """The features of several lines once more, so that one line holds for each of them."""
     rows = []
     flags = [(_cut_of(column), points) for column, points in zip(card.columns, card.points, strict=True)]
     several = False
-    for feature, ends in _ends(card, 1).items():
+    for feature, ends in _thresholds_by_feature(card, 1).items():
         own = {cut[2]: points for cut, points in flags if cut is not None and cut[:2] == (feature, "is")}
         codes = _codes(card, feature)
         several |= len(ends) > 1 or bool(own or codes)
@@ -509,10 +509,10 @@ def _codes(card: Scorecard, feature: str) -> list[str]:
     return sorted(set(found) - {MISSING_LEVEL}, key=float)
 
 
-def _totals(card: Scorecard, positive: str) -> Table:
+def _totals_table(card: Scorecard, positive: str) -> Table:
     """What the totals say of the training data, and where the loss says it the probability of each."""
     head: tuple[str, ...] = ("total", "decision", "samples", f"labelled {positive}")
-    rows: list[tuple[str, ...]] = [*_rates(card)]
+    rows: list[tuple[str, ...]] = [*_rates_rows(card)]
     if card.odds is not None:
         head = (*head, "score")
         scores = [[f"{v:.0f}" for v in card.odds_scores(np.array([one["from"], one["to"]]))] for one in card.rates()]
@@ -547,21 +547,21 @@ def constant_words(card: Scorecard) -> str:
     return f"constant: every sample is called {card.always}; to try: {'; '.join(ways)}"
 
 
-def _lead(card: Scorecard) -> str:
+def _lead_sentences(card: Scorecard) -> str:
     """How the card is used, and what is proven, in two sentences."""
     positive, negative = (str(card.result.labels[side]) for side in ("positive", "negative"))
     proven = words(card)
     if constant := constant_words(card):
         return f"{constant[0].upper()}{constant[1:]}. {proven[0].upper()}{proven[1:]}."
-    added = "Add up the points of every line that holds" if _ends(card) else "Add the points up"
+    added = "Add up the points of every line that holds" if _thresholds_by_feature(card) else "Add the points up"
     rest = describe_unproven(card)
-    return f"{added}: {_rule(card, positive, negative)}. {proven[0].upper()}{proven[1:]}; {rest}."
+    return f"{added}: {_rule_in_words(card, positive, negative)}. {proven[0].upper()}{proven[1:]}; {rest}."
 
 
 def words(card: Scorecard) -> str:
     """What is proven of what."""
     if card.joint is not None:
-        return _together(card)
+        return _joint_proof_in_words(card)
     params, chosen = card.result.params, {*card.result.selected}
     is_given = {*params.get("forced_in", ())} == chosen and params.get("M") == len(chosen)
     features = "the features were given" if is_given else _proven_features(card)
@@ -575,7 +575,7 @@ def words(card: Scorecard) -> str:
     return f"{features}; the points are the best found for these features (gap {percent(card.gap)})"
 
 
-def _together(card: Scorecard) -> str:
+def _joint_proof_in_words(card: Scorecard) -> str:
     """What is proven of a card whose features and points were chosen together."""
     assert card.joint is not None
     said = f"of all {card.joint.words} this is"
@@ -602,13 +602,13 @@ def describe_unproven(card: Scorecard) -> str:
             return f"the card of the features that are the best for real weights has an objective of {number(first)}"
         return (
             "the thresholds that could be chosen are quantiles of these data"
-            if _ends(card)
+            if _thresholds_by_feature(card)
             else "what it says of rows that it has not seen is not proven"
         )
     return "other features may have a better card: that these are the best for points, too, is not proven"
 
 
-def _rule(card: Scorecard, positive: str, negative: str) -> str:
+def _rule_in_words(card: Scorecard, positive: str, negative: str) -> str:
     if not any(card.points):
         return f"no points help; everybody is {positive if card.intercept > 0 else negative}"
     if card.always is not None:
@@ -616,10 +616,10 @@ def _rule(card: Scorecard, positive: str, negative: str) -> str:
     at = card.threshold
     if card.is_whole:
         return f"a total of {math.floor(at) + 1} or more is {positive}, a lower one {negative}"
-    return f"a total above {_shortest(card, (at,), lambda at: at)[0]} is {positive}, a lower one {negative}"
+    return f"a total above {_deciding_digits(card, (at,), lambda at: at)[0]} is {positive}, a lower one {negative}"
 
 
-def _shortest(card: Scorecard, numbers: tuple[float, ...], threshold: Callable[..., float]) -> list[str]:
+def _deciding_digits(card: Scorecard, numbers: tuple[float, ...], threshold: Callable[..., float]) -> list[str]:
     """Numbers to the digits, six at least, by which their threshold decides the training data as the card does."""
     ends = np.array([row[end] for row in card.rates() for end in ("from", "to")])
     for digits in range(PRINTED_DIGITS, EVERY_DIGIT):
@@ -629,7 +629,7 @@ def _shortest(card: Scorecard, numbers: tuple[float, ...], threshold: Callable[.
     return [exact(value) for value in numbers]
 
 
-def _rates(card: Scorecard) -> list[tuple[str, str, str, str]]:
+def _rates_rows(card: Scorecard) -> list[tuple[str, str, str, str]]:
     totals = card.rates()
     ends = _told_apart([row[end] for row in totals for end in ("from", "to")])
     rows = []
@@ -648,8 +648,8 @@ def _told_apart(totals: list[float]) -> list[str]:
     return [exact(value) for value in totals]
 
 
-def _numbers(card: Scorecard) -> list[tuple[str, str]]:
-    scale, intercept = _shortest(card, (card.scale, card.intercept), lambda scale, intercept: -intercept / scale)
+def _key_figures(card: Scorecard) -> list[tuple[str, str]]:
+    scale, intercept = _deciding_digits(card, (card.scale, card.intercept), lambda scale, intercept: -intercept / scale)
     pairs = [
         ("status", f"{card.status.name} ({BECAUSE[card.stop_reason]})"),
         ("objective", f"{number(card.objective)}, with real numbers for points {number(card.unrounded)}"),

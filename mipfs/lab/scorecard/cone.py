@@ -193,7 +193,7 @@ def solve_cone(ground: Ground, low: Whole, high: Whole) -> tuple[Array, float, A
         The solver gave up.
     """
     method = _by_slacks if ground.loss.slack_degree else _by_newton
-    z, unit = _units(ground)
+    z, unit = _column_scales_and_unit(ground)
     if max(abs(math.frexp(one)[1]) for one in (*z.tolist(), unit)) <= ORDINARY:
         return method(ground, low, high)
     # Over z_j w_j, of the objective divided by the unit: powers of two, so that it is the same program.
@@ -203,7 +203,7 @@ def solve_cone(ground: Ground, low: Whole, high: Whole) -> tuple[Array, float, A
     return w / z, b, alpha * unit
 
 
-def _units(ground: Ground) -> tuple[Array, float]:
+def _column_scales_and_unit(ground: Ground) -> tuple[Array, float]:
     """Sizes z (k,) of the columns and a unit of the objective, powers of two (four) with which all numbers are near 1.
 
     Columns are at most about 1 and the terms of the weights no larger than the c_i, and the largest term is about 1.
@@ -243,7 +243,7 @@ def _by_slacks(ground: Ground, low: Ends, high: Ends) -> tuple[Array, float, Arr
     diagonal = np.concatenate([ground.d**2, idle, ground.c if squared else np.zeros(n)])
     costs = np.concatenate([np.zeros(k + 2), np.zeros(n) if squared else ground.c])
     answer = cones.conic_solution(
-        sparse.csc_matrix(sparse.diags_array(diagonal)), costs, rows, right, _cones(equal, rows.shape[0])
+        sparse.csc_matrix(sparse.diags_array(diagonal)), costs, rows, right, _cone_dimensions(equal, rows.shape[0])
     )
     if answer is None:
         raise NumericalError("the relaxation of a node could not be solved; take a smaller C, or --scale standard")
@@ -251,7 +251,7 @@ def _by_slacks(ground: Ground, low: Ends, high: Ends) -> tuple[Array, float, Arr
     return x[:k], float(x[k + 1]) if ground.bias else 0.0, z[m : m + n]
 
 
-def _cones(equal: int, rows: int) -> dict[str, Any]:
+def _cone_dimensions(equal: int, rows: int) -> dict[str, Any]:
     return {"zero": equal, "nonneg": rows - equal, "soc": [], "psd": [], "exp": 0}
 
 
@@ -273,7 +273,11 @@ def _by_newton(ground: Ground, low: Ends, high: Ends) -> tuple[Array, float, Arr
         model = (columns.T * curve) @ columns + np.diag(square)
         linear = -columns.T @ (ground.y * alpha) + square * u - model @ u
         answer = cones.conic_solution(
-            sparse.csc_matrix(sparse.triu(model)), linear, rows, np.zeros(rows.shape[0]), _cones(equal, rows.shape[0])
+            sparse.csc_matrix(sparse.triu(model)),
+            linear,
+            rows,
+            np.zeros(rows.shape[0]),
+            _cone_dimensions(equal, rows.shape[0]),
         )
         if answer is None:
             break

@@ -119,7 +119,7 @@ class Indicators:
         names = [name for name in table if name != label]
         if not names:
             raise UsageError(f"the table has no column beside {label!r}")
-        cuts = (_cut(name, table[name], count, special.get(name, special.get("*", ()))) for name in names)
+        cuts = (_cut_column(name, table[name], count, special.get(name, special.get("*", ()))) for name in names)
         return cls(label, tuple(cuts))
 
     def rows(self, table: Table) -> Iterator[list[str]]:
@@ -201,7 +201,7 @@ def _cut_read(one: Mapping[str, Any]) -> ColumnCuts:
     return ColumnCuts(str(one["name"]), steps, codes, seen, bool(one["missing"]), bool(one["is_words"]))
 
 
-def _cut(name: str, cells: Sequence[str], count: int, codes: tuple[float, ...]) -> ColumnCuts:
+def _cut_column(name: str, cells: Sequence[str], count: int, codes: tuple[float, ...]) -> ColumnCuts:
     """How a column of training is cut."""
     there = [number(cell) for cell in cells if not CELLS.is_missing(cell)]
     missing = len(there) < len(cells)

@@ -161,13 +161,13 @@ class DualPool:
         """The largest bound of a node whose boxes are whole, and the dual vector that has it."""
         found = self.g - self.costs[:, state == IN].sum(axis=1) - self.among.largest(self.costs, state)
         d = int(np.argmax(found))
-        return self._below(d, float(found[d])), d
+        return self._sum_rounded_down(d, float(found[d])), d
 
-    def of(self, d: int, state: States) -> float:
+    def bound_of_node(self, d: int, state: States) -> float:
         """What dual vector d proves of a node whose boxes are whole."""
         costs = self.costs[d : d + 1]
         found = self._g[d] - costs[0, state == IN].sum() - self.among.largest(costs, state)[0]
-        return self._below(d, float(found))
+        return self._sum_rounded_down(d, float(found))
 
     def near(self, d: int, state: States, cutoff: float) -> Whole:
         """Open features of which dual vector d may prove that they are in, or out: all that it does as the state is."""
@@ -183,7 +183,7 @@ class DualPool:
         beyond = top - last + costs  # of another that comes in
         return np.asarray(ids[np.where(costs >= last, without, beyond) <= least])
 
-    def _below(self, d: int, found: float) -> float:
+    def _sum_rounded_down(self, d: int, found: float) -> float:
         """A sum of g(α) and costs that are no larger, rounded down."""
         return max(0.0, found - 1e-13 * abs(float(self._g[d])))
 
@@ -291,9 +291,9 @@ class JointSearch:
             self.pool.add(alpha)
         nothing = np.zeros(1, dtype=np.int64)  # the card without points
         alike, place = replace(among.ground, Z=np.zeros((among.ground.y.size, 1)), d=np.ones(1)).alike()
-        self.pool.add(self._spread(alike, solve_cone(alike, nothing, nothing)[2], place))
+        self.pool.add(self._spread_over_samples(alike, solve_cone(alike, nothing, nothing)[2], place))
 
-    def _spread(self, alike: Ground, alpha: Array, place: Whole) -> Array:
+    def _spread_over_samples(self, alike: Ground, alpha: Array, place: Whole) -> Array:
         """The dual vector (n,) of all samples that one of gathered samples stands for: by their weights."""
         return np.asarray(alpha[place] * (self.among.ground.c / alike.c[place]))
 
@@ -306,17 +306,17 @@ class JointSearch:
         """Search until the gap is closed, the time is up, or Ctrl-C."""
         reason = StopReason.GAP_CLOSED
         root = np.full(len(self.among.names), OPEN, dtype=np.int8)
-        self._push(replace(self._part(0, root), guide=0 if self.guide.feature.size else -1))
+        self._push_part(replace(self._make_part(0, root), guide=0 if self.guide.feature.size else -1))
         try:
             while self._heap and self._heap[0][0] < self.cutoff:
                 if time.monotonic() >= self.deadline:
                     reason = StopReason.TIME_LIMIT
                     break
                 size = len(self.tree.split)
-                children = self._children(self._heap[0][2])
+                children = self._children_of(self._heap[0][2])
                 heapq.heappop(self._heap)
                 for child in children:
-                    self._push(child)
+                    self._push_part(child)
         except KeyboardInterrupt:
             if self._heap and self.tree.split[self._heap[0][2].place] != LEAF:
                 self.tree.reopen(self._heap[0][2].place, size)
@@ -326,22 +326,22 @@ class JointSearch:
             if not part.is_whole:  # which the pool has not been asked about
                 own, d = self.pool.best(part.state)
                 bound, dual = (own, d) if own > bound else (bound, dual)
-            self._settle(part.place, dual, bound)
+            self._settle_leaf(part.place, dual, bound)
         bound = min(self.settled - BELOW * abs(self.settled), self.best)
         status = Status.OPTIMAL if relative_gap(self.best, bound) <= self.gap else Status.FEASIBLE
         if status is Status.FEASIBLE and reason is StopReason.GAP_CLOSED:
             reason = StopReason.NUMERICAL
         supports = len(self._searches)
-        return JointSearchResult(*self.at, self.best, bound, status, reason, self.nodes, supports, self._arrays())
+        return JointSearchResult(*self.at, self.best, bound, status, reason, self.nodes, supports, self._proof_arrays())
 
-    def _push(self, part: CardNode) -> None:
+    def _push_part(self, part: CardNode) -> None:
         heapq.heappush(self._heap, (part.bound, next(self._count), part))
 
-    def _settle(self, place: int, dual: int, bound: float) -> None:
+    def _settle_leaf(self, place: int, dual: int, bound: float) -> None:
         self.tree.leaf[place] = dual
         self.settled = min(self.settled, bound)
 
-    def _part(
+    def _make_part(
         self,
         place: int,
         state: States,
@@ -360,14 +360,14 @@ class JointSearch:
             known = own if known is None or own[0] > known[0] else known
         return CardNode(place, state, columns, low, high, *known, guide)
 
-    def _children(self, part: CardNode) -> list[CardNode]:
+    def _children_of(self, part: CardNode) -> list[CardNode]:
         """The parts of a node that may hold something better; what is left out is settled."""
         self.nodes += 1
         found = self._of_points(part) if part.is_whole else self._of_features(part)
         kept = []
         for child in found:
             if child.bound >= self.cutoff or (child.is_whole and not child.columns.size):
-                self._settle(child.place, child.dual, child.bound)
+                self._settle_leaf(child.place, child.dual, child.bound)
             else:
                 kept.append(child)
         return kept
@@ -378,8 +378,8 @@ class JointSearch:
         if g >= 0 and self.guide.dual[g] >= 0:
             d = int(self.guide.dual[g])
             if self.guide.feature[g] == SCREENED:
-                return [self._screened(part, d, int(self.guide.children[g, 0]))]
-            own = self.pool.of(d, part.state)
+                return [self._screen_features(part, d, int(self.guide.children[g, 0]))]
+            own = self.pool.bound_of_node(d, part.state)
             part = replace(part, bound=own, dual=d) if own > part.bound else part
             if part.bound >= self.cutoff:
                 return [part]
@@ -388,13 +388,13 @@ class JointSearch:
             if f >= part.state.size:  # whether a part is used at all
                 return self._of_part(part, f - part.state.size, below)
             if part.state[f] == OPEN:
-                return self._both(part, f, (part.bound, part.dual), below)
+                return self._split_on_feature(part, f, (part.bound, part.dual), below)
             return [replace(part, guide=int(below[int(part.state[f])]))]
         bound, dual = self.pool.best(part.state)
         if bound >= self.cutoff:
             return [replace(part, bound=bound, dual=dual)]
         costs = np.where(part.state == OPEN, self.pool.costs[dual], -1.0)
-        return self._both(part, int(np.argmax(costs)))
+        return self._split_on_feature(part, int(np.argmax(costs)))
 
     def _of_part(self, part: CardNode, g: int, below: Whole) -> list[CardNode]:
         """Split on an open feature of a part: where it is in, the part is used; the last one decides otherwise."""
@@ -403,9 +403,9 @@ class JointSearch:
         still = own[part.state[own] == OPEN]
         if np.any(part.state[own] == IN) or not still.size:
             return [replace(part, guide=int(below[int(np.any(part.state[own] == IN))]))]
-        return self._both(part, int(still[0]), (part.bound, part.dual), (part.guide, int(below[1])))
+        return self._split_on_feature(part, int(still[0]), (part.bound, part.dual), (part.guide, int(below[1])))
 
-    def _both(
+    def _split_on_feature(
         self, part: CardNode, f: int, known: tuple[float, int] | None = None, below: Any = (-1, -1)
     ) -> list[CardNode]:
         """The children of a node that is split on feature f, by the bound of the node or of the pool."""
@@ -413,28 +413,28 @@ class JointSearch:
         for value, place in zip((OUT, IN), self.tree.branch(part.place, f), strict=True):
             state = part.state.copy()
             state[f] = value
-            parts.append(self._part(place, state, known, int(below[value])))
+            parts.append(self._make_part(place, state, known, int(below[value])))
         return parts
 
-    def _screened(self, part: CardNode, d: int, below: int) -> CardNode:
+    def _screen_features(self, part: CardNode, d: int, below: int) -> CardNode:
         """A chain of splits on the features whose other side dual vector d proves to be of no interest."""
         place, state, bound = part.place, part.state.copy(), part.bound
         for f in self.pool.near(d, state, self.cutoff).tolist():
             for value in (IN, OUT) if state[f] == OPEN else ():
                 state[f] = value
-                own = self.pool.of(d, state)
+                own = self.pool.bound_of_node(d, state)
                 if own >= self.cutoff:
                     both = self.tree.branch(place, f)
-                    self._settle(both[value], d, own)
+                    self._settle_leaf(both[value], d, own)
                     state[f], place = 1 - value, both[1 - value]
                     break
                 state[f] = OPEN
             state = self.among.closed(state)
-        own = self.pool.of(d, state)
+        own = self.pool.bound_of_node(d, state)
         known = (own, d) if own > bound else (bound, part.dual)
-        return self._part(place, state, known, below)
+        return self._make_part(place, state, known, below)
 
-    def _search(self, columns: Whole) -> tuple[BoxSearch, Whole]:
+    def _box_search(self, columns: Whole) -> tuple[BoxSearch, Whole]:
         """The search over the points of some columns, and the place (n,) of every sample in its ground."""
         key = tuple(columns.tolist())
         if key not in self._searches:
@@ -447,13 +447,13 @@ class JointSearch:
 
     def _of_points(self, part: CardNode) -> list[CardNode]:
         """Split on a point, after the relaxation over the box was solved and rounded."""
-        search, place = self._search(part.columns)
+        search, place = self._box_search(part.columns)
         search.best = self.best
         try:
             w, _, alpha = solve_cone(search.ground, part.low, part.high)
         except NumericalError:
             return self._given_up(part)
-        d = self.pool.add(self._spread(search.ground, alpha, place))
+        d = self.pool.add(self._spread_over_samples(search.ground, alpha, place))
         bound, dual = part.bound, part.dual
         own = self.pool.bound(d, part.columns, part.low, part.high)
         if own >= bound:
@@ -461,13 +461,13 @@ class JointSearch:
         node = BoxNode(bound, part.low, part.high)
         scales = self._round_card(part, search, node, w)
         if bound >= self.cutoff or np.array_equal(part.low, part.high):
-            self._settle(part.place, dual, bound)
+            self._settle_leaf(part.place, dual, bound)
             return []
-        return self._halves(part, search, node, w / scales[0] if scales else np.zeros(w.size), dual)
+        return self._split_box(part, search, node, w / scales[0] if scales else np.zeros(w.size), dual)
 
     def _given_up(self, part: CardNode) -> list[CardNode]:
         """A node whose relaxation no solver could solve keeps the bound that it has."""
-        self._settle(part.place, part.dual, part.bound)
+        self._settle_leaf(part.place, part.dual, part.bound)
         return []
 
     def _round_card(self, part: CardNode, search: BoxSearch, node: BoxNode, w: Array) -> list[float]:
@@ -486,7 +486,7 @@ class JointSearch:
             self.at, self.best = (points, search.at[1], search.at[2]), search.best
         return scales
 
-    def _halves(self, part: CardNode, search: BoxSearch, node: BoxNode, t: Array, dual: int) -> list[CardNode]:
+    def _split_box(self, part: CardNode, search: BoxSearch, node: BoxNode, t: Array, dual: int) -> list[CardNode]:
         """Both halves of a box; one whose points may be doubled is left out."""
         j, at = search.cut(node, t)
         parts = []
@@ -504,7 +504,7 @@ class JointSearch:
             parts.append(replace(part, place=place, low=low, high=high, bound=own, dual=dual))
         return parts
 
-    def _arrays(self) -> dict[str, npt.NDArray[np.generic]]:
+    def _proof_arrays(self) -> dict[str, npt.NDArray[np.generic]]:
         """The proof as the sidecar has it."""
         leaf = np.array(self.tree.leaf, dtype=np.int32)
         used = np.unique(leaf[leaf >= 0])

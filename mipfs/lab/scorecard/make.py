@@ -96,18 +96,18 @@ def scorecard(
 
         card = together(result, data, asked, time_limit)
     else:
-        card = _best(result, data, asked, time_limit, near_optimal)
+        card = _best_card(result, data, asked, time_limit, near_optimal)
     return card if pdo is None else card.scaled_to_odds(pdo, base_score, base_odds)
 
 
-def _best(
+def _best_card(
     result: Result, data: Instance, asked: tuple[int, int, float], time_limit: float, near_optimal: bool
 ) -> Scorecard:
     """The card of the features of a result, or the best of those of its near-optimal sets."""
     end = time.monotonic() + time_limit
     own = frozenset(result.selected)
     best = card_of(result if result.atoms is None else of_set(result, data, own), data, asked, end)
-    others = [names for names in (_sets(result) if near_optimal else []) if names != own]
+    others = [names for names in (_near_optimal_sets(result) if near_optimal else []) if names != own]
     if not others:
         return best
     least, tried = best, 1
@@ -121,7 +121,7 @@ def _best(
     return replace(least, among=CardComparison(tried, len(others) + 1, best.objective))
 
 
-def _sets(result: Result) -> list[frozenset[str]]:
+def _near_optimal_sets(result: Result) -> list[frozenset[str]]:
     """The near-optimal sets of a result, the best first."""
     supports = [] if result.near_optimal is None else result.near_optimal["supports"]
     ordered = sorted(supports, key=lambda one: float(one["objective"]))
@@ -159,7 +159,7 @@ def card_of(result: Result, data: Instance, asked: tuple[int, int, float], end: 
     started, (points, bins, gap) = time.monotonic(), asked
     problem = problem_of(result, data, points, bins)
     values = user_columns(result, data)
-    columns = tuple(columns_of(values, _scales(result, tuple(values)), bins))
+    columns = tuple(columns_of(values, _feature_scales(result, tuple(values)), bins))
     if not columns:
         raise UsageError("the classifier of the result uses no feature: there is nothing to give points to")
     whole = ground_of(problem, columns, values)
@@ -190,7 +190,7 @@ def card_of(result: Result, data: Instance, asked: tuple[int, int, float], end: 
     return replace(card, totals_in_training=card.totals_of(values))
 
 
-def _scales(result: Result, names: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+def _feature_scales(result: Result, names: tuple[str, ...]) -> dict[str, tuple[float, float]]:
     """Shift and scale of every feature in the data that was solved."""
     shift, scale = (result.scaling[key] for key in ("shift", "scale"))
     return {name: (float(shift.get(name, 0.0)), float(scale.get(name, 1.0))) for name in names}

@@ -138,9 +138,9 @@ def read_scorecard(path: str | Path) -> Scorecard:
     saved_card.check_unchanged(document, path)
     if document.get("version", VERSION) != VERSION:
         raise DataError(f"rule {document['version']} of scoring is unknown", LATER, path=path)
-    result, own = _parted(document, result, path)
+    result, own = _split_result_and_card(document, result, path)
     try:
-        card = _card(typed_json.read(document, CardDocument), result, own)
+        card = _card_of_document(typed_json.read(document, CardDocument), result, own)
         if card.version > 1:
             _check_whole(document, card)
     except ValueError as error:
@@ -148,7 +148,9 @@ def read_scorecard(path: str | Path) -> Scorecard:
     return card
 
 
-def _parted(document: Mapping[str, Any], result: Result, path: Path) -> tuple[Result, Mapping[str, npt.NDArray[Any]]]:
+def _split_result_and_card(
+    document: Mapping[str, Any], result: Result, path: Path
+) -> tuple[Result, Mapping[str, npt.NDArray[Any]]]:
     """The result with the certificate that is its own, and the arrays of the card's proof, which stand in one file."""
     content = sidecar.held_sidecar(result) if "joint" in document else None
     if content is None or result.certificate is None:
@@ -169,7 +171,7 @@ def _check_whole(document: Mapping[str, Any], card: Scorecard) -> None:
             raise ValueError(f"{name!r} is not what the rest of it says")
 
 
-def _card(found: Any, result: Result, own: Mapping[str, npt.NDArray[Any]]) -> Scorecard:
+def _card_of_document(found: Any, result: Result, own: Mapping[str, npt.NDArray[Any]]) -> Scorecard:
     """The card of a `CardDocument`; `center` and `size` of a column are of the objective, and not needed to score."""
     strangers = [one["feature"] for one in found["card"] if one["feature"] not in result.weights]
     if strangers:

@@ -50,15 +50,15 @@ def together(result: Result, data: Instance, asked: tuple[int, int, float], time
     started = time.monotonic()
     points, bins, gap = asked
     within = _check(result)
-    among = _candidates(result, data, points, bins, within)
+    among = _card_candidates(result, data, points, bins, within)
     first = scorecard(
         result, data, points=points, bins=bins, gap=gap, time_limit=max(1e-3, SHARE_OF_START * time_limit)
     )
-    start = _on(among, first), first.scale, _centre_intercept(first), first.objective
+    start = _points_on_candidates(among, first), first.scale, _centre_intercept(first), first.objective
     left = started + time_limit - time.monotonic()
-    guide = _guide(among, first.objective * (1.0 - gap), SHARE_OF_REAL * left)
+    guide = _solve_guide(among, first.objective * (1.0 - gap), SHARE_OF_REAL * left)
     found = JointSearch(among, guide, start, gap, started + time_limit).run()
-    return _card(result, data, first, among, found, asked, started)
+    return _card_of_search(result, data, first, among, found, asked, started)
 
 
 def _check(result: Result) -> CardRows | None:
@@ -68,7 +68,7 @@ def _check(result: Result) -> CardRows | None:
     kept = {
         "rows other than those of mipfs bins": bool(result.rows or result.extra) and within is None,
         "forced features": bool(params.get("forced_in")),
-        "a price of features (lambda, or a penalty)": bool(np.any(_prices(params))),
+        "a price of features (lambda, or a penalty)": bool(np.any(_feature_costs(params))),
     }
     if held := [what for what, is_there in kept.items() if is_there]:
         raise UsageError(
@@ -78,14 +78,14 @@ def _check(result: Result) -> CardRows | None:
     return within
 
 
-def _prices(params: Mapping[str, Any]) -> Array:
+def _feature_costs(params: Mapping[str, Any]) -> Array:
     """What features cost, all of it."""
     one = params.get("lambda") or 0.0
     prices = [*one.values()] if isinstance(one, dict) else np.ravel(np.asarray(one, dtype=float)).tolist()
     return np.array([*prices, *(params.get("penalty") or {}).values()], dtype=float)
 
 
-def _candidates(result: Result, data: Instance, points: int, bins: int, within: CardRows | None) -> CardCandidates:
+def _card_candidates(result: Result, data: Instance, points: int, bins: int, within: CardRows | None) -> CardCandidates:
     """All features that the result may select, in the columns of a card."""
     problem = problem_of(result, data, points, bins)
     if data.exponent:
@@ -108,7 +108,7 @@ def _candidates(result: Result, data: Instance, points: int, bins: int, within: 
     return CardCandidates(tuple(names), columns, ground_of(problem, columns, values), low, high, points, M, placed)
 
 
-def _on(among: CardCandidates, card: Scorecard) -> Whole:
+def _points_on_candidates(among: CardCandidates, card: Scorecard) -> Whole:
     """The points of a card on the columns of the candidates."""
     place = {(column.feature, column.threshold): j for j, column in enumerate(among.columns)}
     found = np.zeros(len(among.columns), dtype=np.int64)
@@ -124,7 +124,7 @@ def _centre_intercept(card: Scorecard) -> float:
     )
 
 
-def _guide(among: CardCandidates, worth: float, seconds: float) -> Guide:
+def _solve_guide(among: CardCandidates, worth: float, seconds: float) -> Guide:
     """The tree of the problem of real weights, solved until every set that is worth less is known."""
     ground = among.ground
     names = [f"c{j}" for j in range(len(among.columns))]
@@ -159,7 +159,7 @@ def _guide(among: CardCandidates, worth: float, seconds: float) -> Guide:
             found = drivers.solve(problem, "branch", time_limit=left, **limit)
         except MipfsError:  # without them there is less to begin with
             break
-        guide = _of(found, ground.y.size) or guide
+        guide = _guide_of_run(found, ground.y.size) or guide
         above = (worth - found.objective) / abs(found.objective) if found.objective else 0.0
         if not above > 0.0:
             break
@@ -167,7 +167,7 @@ def _guide(among: CardCandidates, worth: float, seconds: float) -> Guide:
     return guide
 
 
-def _of(found: Result, n: int) -> Guide | None:
+def _guide_of_run(found: Result, n: int) -> Guide | None:
     """The tree that a run proves its bound by."""
     if found.claim is None or "dual_bytes" not in (arrays := found.claim.arrays()):
         return None
@@ -178,7 +178,7 @@ def _of(found: Result, n: int) -> Guide | None:
     return Guide(alphas, *(np.asarray(arrays[name], dtype=np.int64) for name in ("feature", "children", "dual")))
 
 
-def _card(
+def _card_of_search(
     result: Result,
     data: Instance,
     first: Scorecard,

@@ -46,7 +46,9 @@ class ConicSubproblem(Subproblem):
         self._stop = must_stop
         self._deadline = deadline
 
-    def _svm(self, ids: Integers, part: Array, tol: float, start: tuple[Array, float, Array, float] | None) -> SVM:
+    def _solve_svm(
+        self, ids: Integers, part: Array, tol: float, start: tuple[Array, float, Array, float] | None
+    ) -> SVM:
         """The SVM by Clarabel, as tight as that goes; by Newton's steps where it was stopped or failed."""
         problem = self.problem
         root = np.sqrt(part)
@@ -54,7 +56,7 @@ class ConicSubproblem(Subproblem):
         declared = sub_of_columns(problem, ids, part)
         program, found = declared.cvxpy, declared.variables
         if Canonical(program).solve(deadline=self._deadline(), stop=self._stop, in_process=REPEATED_WORK) != "solved":
-            return super()._svm(ids, part, tol, start)
+            return super()._solve_svm(ids, part, tol, start)
         dual = self.loss.feasible_dual(np.asarray(found["alpha"].value), problem.c_i, problem.data.y, problem.bias)
         alpha = decode_dual(dual)
         inner = np.asarray(found["w"].value, dtype=float)[: ids.size]

@@ -75,7 +75,7 @@ class ConicBoolean(Boolean):
         self.enough = enough
         of_kinds = np.bincount(self.kind, np.asarray(node.loss.alpha.value, dtype=float)) / self.size
         y = node.rows.multipliers()
-        earned = self._earn(of_kinds, y if self.problem.M is None else np.append(0.0, y))
+        earned = self._earned_bound(of_kinds, y if self.problem.M is None else np.append(0.0, y))
         sigma, sizes = node.point()
         none: Array = np.empty(0)
         return SolvedRelaxation(
@@ -153,9 +153,9 @@ class _Rows:
         if len(rows.extra):
             u = cp.Variable(len(rows.extra), name="u")
             activity = activity + rows.matrix[:, p:] @ u
-            self.constraints += _between(u, *rows.extra.box)[0]
+            self.constraints += _interval_constraints(u, *rows.extra.box)[0]
         if free.size or len(rows.extra):
-            made, self._pairs = _between(activity, rows.low, rows.high)
+            made, self._pairs = _interval_constraints(activity, rows.low, rows.high)
             self.constraints += made
 
     def multipliers(self) -> Array:
@@ -166,7 +166,9 @@ class _Rows:
         return y
 
 
-def _between(expression: Any, low: Array, high: Array) -> tuple[list[Any], list[tuple[Any, Integers, float]]]:
+def _interval_constraints(
+    expression: Any, low: Array, high: Array
+) -> tuple[list[Any], list[tuple[Any, Integers, float]]]:
     """low ≤ expression ≤ high, where the ends are finite, and which rows each constraint is about."""
     pairs = []
     for end, sign in ((low, 1.0), (high, -1.0)):

@@ -24,7 +24,7 @@ import numpy.typing as npt
 import pyomo.environ as pyo
 from pyomo.repn import generate_standard_repn
 
-from mipfs.drivers.earlier import apart
+from mipfs.drivers.earlier import split_by_prefix
 from mipfs.drivers.rounding import round_to
 from mipfs.kernels.bound import add_down, gains
 from mipfs.models.benders import add_cut, rmp
@@ -33,7 +33,7 @@ from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool
 from mipfs.proof.evidence import Evidence
 from mipfs.proof.saved import saved_cuts
-from mipfs.run.checkpoint import restoring
+from mipfs.run.checkpoint import refusing_broken_state
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Made, Run
 from mipfs.settings import RoundingSettings
@@ -60,13 +60,13 @@ class Milp:
         self._at = {id(v): k for k, v in enumerate(variables)}
         self.program = highs.HighsModel()
         ends = [(v.value, v.value) if v.fixed else v.bounds for v in variables]
-        infinity = highs.infinity()
+        infinity = highs.highs_infinity()
         low = np.array([-infinity if a is None else float(a) for a, _ in ends])
         high = np.array([infinity if b is None else float(b) for _, b in ends])
         self.program.add_columns(low, high)
         self.program.make_whole(np.flatnonzero([v.is_integer() or v.is_binary() for v in variables]))
         costs = np.zeros(len(variables))
-        ids, values, _ = self._linear(self.model.lower.expr)
+        ids, values, _ = self._linear_terms(self.model.lower.expr)
         costs[ids] = values / scale
         self.program.set_costs(costs)
         for row in self.model.select.component_data_objects(pyo.Constraint, active=True):
@@ -79,13 +79,13 @@ class Milp:
 
     def _add(self, row: Any, by: float) -> None:
         """Give a constraint to HiGHS, divided by a number."""
-        ids, values, constant = self._linear(row.body)
-        low = -highs.infinity() if row.lower is None else (pyo.value(row.lower) - constant) / by
-        high = highs.infinity() if row.upper is None else (pyo.value(row.upper) - constant) / by
+        ids, values, constant = self._linear_terms(row.body)
+        low = -highs.highs_infinity() if row.lower is None else (pyo.value(row.lower) - constant) / by
+        high = highs.highs_infinity() if row.upper is None else (pyo.value(row.upper) - constant) / by
         kept = np.abs(values / by) > highs.SMALLEST_ENTRY
         self.program.add_row(low, high, ids[kept], values[kept] / by, f"the row {row.name!r}")
 
-    def _linear(self, expression: Any) -> tuple[Integers, Array, float]:
+    def _linear_terms(self, expression: Any) -> tuple[Integers, Array, float]:
         """Columns, coefficients and constant of a linear expression."""
         found = generate_standard_repn(expression, compute_values=True)
         ids = np.array([self._at[id(v)] for v in found.linear_vars], dtype=np.int64)
@@ -93,7 +93,7 @@ class Milp:
 
     def solve(self, run: Run) -> tuple[npt.NDArray[np.bool_] | None, float, bool]:
         """The next σ, None where HiGHS has none; HiGHS's bound on RMP, and whether it was at its end."""
-        self.program.forget()  # from scratch: no start from the last solution, which is no part of a state
+        self.program.start_cold()  # from scratch: no start from the last solution, which is no part of a state
         found = highs.solve(self.program, deadline=run.deadline, stop=lambda: run.must_stop)
         sigma = None if found.values is None else found.values[self._sigma] > 0.5
         if sigma is None or found.status != "optimal":
@@ -119,14 +119,14 @@ def by_milp(
     best = cast("tuple[float, Evidence] | None", None)
     for i in range(len(pool)):
         milp.add(pool.cut(i))
-        best = _better(best, problem, pool, i)
+        best = _better_evidence(best, problem, pool, i)
     is_over = run.resume is not None and bool(run.resume.arrays["milp_over"])
     while not is_over and run.stop() is None:
         solved = supports.subproblem.solve(sigma.astype(float), supports.tol)  # Step 1
         supports.offer(sigma, solved)
         place = pool.add(solved.cut)
         milp.add(solved.cut)
-        best = _better(best, problem, pool, place)
+        best = _better_evidence(best, problem, pool, place)
         if best is not None:
             run.raise_bound(min(best[0], run.objective))
         run.iteration += 1
@@ -144,14 +144,14 @@ def by_milp(
         if following is not None:
             is_over = bound >= supports.cutoff or supports.was_seen(following)
             sigma = following
-        run.oracle.rest()
+        run.oracle.drop_solvers()
         yield partial(_save_master, pool, supports, sigma, scale, is_over)
         if following is None:
             break
     return best
 
 
-def _better(
+def _better_evidence(
     best: tuple[float, Evidence] | None, problem: Problem, pool: CutPool, place: int
 ) -> tuple[float, Evidence] | None:
     """What a cut proves where S is a cardinality row, if that is more than the best one does."""
@@ -176,11 +176,11 @@ def _save_master(
     }
 
 
-@restoring
+@refusing_broken_state
 def _taken_up(kept: Mapping[str, npt.NDArray[Any]], supports: Supports) -> tuple[npt.NDArray[np.bool_], float]:
     """Go on with what `_save_master` kept: where the next cut is wanted, and the unit of the objective."""
     supports.take_up(kept)
-    supports.subproblem.take_up(apart(kept, "sub_")[0])
+    supports.subproblem.take_up(split_by_prefix(kept, "sub_")[0])
     sigma, scale = kept["milp_next"], float(kept["milp_scale"])
     if sigma.shape != (supports.run.problem.atoms.count,) or sigma.dtype != np.bool_ or not 0.0 < scale < np.inf:
         raise ValueError("the next cut is wanted at another number of atoms")

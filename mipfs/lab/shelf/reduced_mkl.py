@@ -55,7 +55,9 @@ class Conic:
         problem = self.problem
         count = self.problem.atoms.count
         unit = problem if problem.margin == "unit" else problem.replace(margin="unit")
-        declared = formulation.declare("reduced-mkl", unit, [_dense(ids, sigma, count) for ids, sigma in pool.members])
+        declared = formulation.declare(
+            "reduced-mkl", unit, [_dense_sigma(ids, sigma, count) for ids, sigma in pool.members]
+        )
         status = Canonical(declared.cvxpy).solve(deadline=self._deadline(), stop=must_stop, in_process=REPEATED_WORK)
         if status == "solved":
             mu = np.maximum(np.asarray(declared.variables["mu"].value, dtype=float).ravel(), 0.0)
@@ -109,7 +111,7 @@ class SimpleMkl:
         """Solve to an absolute gap `tol`, as far as LIBLINEAR's accuracy reaches."""
         problem = self.problem
         t = len(pool)
-        kernels = [_columns(problem, ids, sigma) for ids, sigma in pool.members]
+        kernels = [_selection_columns(problem, ids, sigma) for ids, sigma in pool.members]
         if not any(kernel.ids.size for kernel in kernels):
             alpha = feasible(problem, problem.c_i)
             return RestrictedSolution(
@@ -140,12 +142,12 @@ class SimpleMkl:
         self._mu, self._upper = mu, upper
 
 
-def _dense(ids: npt.NDArray[np.int64], sigma: Array, count: int) -> Array:
+def _dense_sigma(ids: npt.NDArray[np.int64], sigma: Array, count: int) -> Array:
     """A selection as σ (count,)."""
     return scatter(count, ids, sigma)
 
 
-def _columns(problem: Problem, ids: npt.NDArray[np.int64], sigma: Array) -> AtomColumns:
+def _selection_columns(problem: Problem, ids: npt.NDArray[np.int64], sigma: Array) -> AtomColumns:
     """The columns of a selection, with √σ in their scales."""
     columns = problem.atoms.columns(ids)
     return AtomColumns(columns.ids, columns.atom, columns.scale * np.sqrt(sigma[columns.atom]))

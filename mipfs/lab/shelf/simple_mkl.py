@@ -121,7 +121,7 @@ def simple_mkl(
         raise UsageError(f"start of shape {first.shape}; give {len(pool)} numbers >= 0 that are not all zero")
     at = run.solve(first / first.sum())
     while run.best.gap > gap and not run.spent(svm_limit, time_limit) and not (stop is not None and stop()):
-        step = _descend(run, at)
+        step = _descend_once(run, at)
         if step is not None:
             at = step
         elif run.svm_tol > TIGHTEST_TOLERANCE:
@@ -151,7 +151,7 @@ def _reduced_gradient(at: _Point) -> Array:
     return direction
 
 
-def _descend(run: _Run, start: _Point) -> _Point | None:
+def _descend_once(run: _Run, start: _Point) -> _Point | None:
     """One iteration: to the boundary as long as J falls there, then a line search; None where J does not fall."""
     at = start
     direction = _reduced_gradient(start)
@@ -244,7 +244,7 @@ class _Run:
         """J and its gradient at μ by one SVM; keeps the best objective and bound."""
         sigma = np.asarray(self.shares.T @ mu)
         root = np.sqrt(sigma)
-        w = root * self._svm(root)
+        w = root * self._weights_of_svm(root)
         hinge = np.maximum(0.0, 1.0 - self.y * (self.X @ w))
         alpha = self.c * hinge
         loss = 0.5 * float(self.c @ np.square(hinge))
@@ -262,7 +262,7 @@ class _Run:
         self.best = replace(best, svms=self.svms, seconds=time.perf_counter() - self.began)
         return _Point(mu, 0.5 * float(ratio @ w) + loss, -0.5 * squares)
 
-    def _svm(self, root: Array) -> Array:
+    def _weights_of_svm(self, root: Array) -> Array:
         """The weights of LIBLINEAR's SVM on √σ∘x, shape (k,)."""
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.svm import LinearSVC

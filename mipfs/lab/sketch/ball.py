@@ -51,11 +51,11 @@ def enclosing_ball(X: Any) -> Interval:
         points = np.ldexp(X, -exponent)
         points = points - points.mean(axis=0)  # near the centre the distances lose no digits
         squares = np.einsum("ij,ij->i", points, points)
-    found = _search(points, squares)
+    found = _enclosing_ball_interval(points, squares)
     return Interval(float(np.ldexp(found.low, 2 * exponent)), float(np.ldexp(found.high, 2 * exponent)))
 
 
-def _search(points: Any, squares: Array) -> Interval:
+def _enclosing_ball_interval(points: Any, squares: Array) -> Interval:
     core = np.array([int(squares.argmax())])
     beta = np.ones(1)
     low, high = 0.0, np.inf
@@ -71,14 +71,14 @@ def _search(points: Any, squares: Array) -> Interval:
         if joining.size == 0:  # round-off: no point is left to tell the two apart
             break
         core = np.union1d(core[beta > 0.0], joining)
-        solved = _weights(points, squares, core)
+        solved = _core_set_weights(points, squares, core)
         if solved is None:
             break
         beta = solved
     return Interval(max(0.0, low), max(low, high, 0.0))
 
 
-def _weights(points: Any, squares: Array, core: npt.NDArray[np.int64]) -> Array | None:
+def _core_set_weights(points: Any, squares: Array, core: npt.NDArray[np.int64]) -> Array | None:
     """β of the core set's own ball; None where Clarabel does not find it."""
     part = points[core]
     gram = part @ part.T

@@ -57,19 +57,19 @@ class Barriers:
         self.A = np.zeros((rank, rank))
         self.low, self.high = -root, self.rise * root
         self.phi_low, self.phi_high = rank / root, rank / self.high
-        self._face()
+        self._barrier_forms()
 
-    def _face(self) -> None:
+    def _barrier_forms(self) -> None:
         """The two forms of ℒ and 𝒰 at A, each (κ, κ), and what the next φ are made of."""
         eye = np.eye(self.rank)
-        self._below = _inverse(self.A - (self.low + 1.0) * eye)
-        self._above = _inverse((self.high + self.rise) * eye - self.A)
+        self._below = _positive_inverse(self.A - (self.low + 1.0) * eye)
+        self._above = _positive_inverse((self.high + self.rise) * eye - self.A)
         self._traces = float(np.trace(self._below)), float(np.trace(self._above))
         self.lower = self._below @ self._below / (self._traces[0] - self.phi_low) - self._below
         self.upper = self._above @ self._above / (self.phi_high - self._traces[1]) + self._above
         self.test = self.lower - self.upper
         if not (np.all(np.isfinite(self.test)) and self._traces[0] > self.phi_low and self.phi_high > self._traces[1]):
-            raise _lost(self.rank, self.r)
+            raise _barrier_error(self.rank, self.r)
 
     def step(self, v: Array) -> float:
         """Add t v v' for a row v (κ,) of V, raise the barriers, and return t."""
@@ -77,7 +77,7 @@ class Barriers:
         unit = v / math.sqrt(size)
         inverse = 0.5 * float(unit @ self.lower @ unit + unit @ self.upper @ unit)
         if not inverse > 0.0:
-            raise _lost(self.rank, self.r)
+            raise _barrier_error(self.rank, self.r)
         t = 1.0 / inverse
         below, above = self._below @ unit, self._above @ unit
         # (M + t uu')⁻¹ has the trace of M⁻¹ less t ‖M⁻¹u‖²/(1 + t u'M⁻¹u).
@@ -90,22 +90,22 @@ class Barriers:
 
     def advance(self) -> None:
         """Make ready for the next step."""
-        self._face()
+        self._barrier_forms()
 
 
-def _inverse(M: Array) -> Array:
+def _positive_inverse(M: Array) -> Array:
     """The inverse of a positive definite matrix, by Cholesky."""
     factor, failed = lapack.dpotrf(M, lower=1, overwrite_a=1)
     if failed == 0:
         half, failed = lapack.dpotri(factor, lower=1, overwrite_c=1)
     if failed != 0:
-        raise _lost(M.shape[0], None)
+        raise _barrier_error(M.shape[0], None)
     inverse = np.tril(half)
     inverse += np.tril(half, -1).T
     return np.ascontiguousarray(inverse)
 
 
-def _lost(rank: int, r: int | None) -> NumericalError:
+def _barrier_error(rank: int, r: int | None) -> NumericalError:
     steps = "" if r is None else f", {r} picks"
     return NumericalError(f"round-off carried an eigenvalue over a barrier (rank {rank}{steps}); ask for more picks")
 
@@ -116,7 +116,7 @@ def sparsify(V: Array, norms: Array, r: int, progress: Progress | None = None) -
     Parameters
     ----------
     V : (p, κ) with orthonormal columns
-    norms : (p,) norms of the columns that V came from, by which one of several candidates is taken (`preference`)
+    norms : (p,) norms of the columns that V came from, by which one of several candidates is taken (`candidate_order`)
     r : int > κ
 
     Returns
@@ -134,7 +134,7 @@ def sparsify(V: Array, norms: Array, r: int, progress: Progress | None = None) -
     rank = V.shape[1]
     check_picks(r, rank)
     filled = np.einsum("ij,ij->i", V, V) > 0.0
-    queue = preference(V, norms)
+    queue = candidate_order(V, norms)
     queue = queue[filled[queue]]
     every = queue
     taken = np.zeros(V.shape[0], dtype=bool)
@@ -159,7 +159,7 @@ def sparsify(V: Array, norms: Array, r: int, progress: Progress | None = None) -
     return order, weight * (state.slack / r)
 
 
-def preference(V: Array, norms: Array) -> Integers:
+def candidate_order(V: Array, norms: Array) -> Integers:
     """The rows in the order in which candidates are taken, shape (p,): the largest column first (Paul 2016, 5.2).
 
     Standardised columns are all of one size: among columns that are equal up to round-off, the largest ‖v_j‖ goes

@@ -81,10 +81,10 @@ class Guarantee:
             "promised": promised,
             "of_margins": self.promised is not None and self.is_whole,
             "epsilon": self.epsilon,
-            "eigenvalues": _pair(self.eigenvalues),
-            "margin": _pair(self.margin),
-            "margin_all": _pair(self.margin_all),
-            "radius": _pair(self.radius),
+            "eigenvalues": _interval_for_json(self.eigenvalues),
+            "margin": _interval_for_json(self.margin),
+            "margin_all": _interval_for_json(self.margin_all),
+            "radius": _interval_for_json(self.radius),
             "about": self.about,
             "warnings": list(self.warnings),
         }
@@ -101,7 +101,7 @@ def promise_alone(data: Instance, source: Source, picks: Picks, basis: Basis | N
     """The promise alone; `basis` is that of the source where it was made for the choice."""
     promised = picks.promise if picks.sure else None
     is_whole = basis is None or basis.left_out == 0.0
-    about = _about(promised, is_whole, 0 if source.rows is None else source.rows.size, data.n_samples)
+    about = _promise_subject(promised, is_whole, 0 if source.rows is None else source.rows.size, data.n_samples)
     warnings = (*picks.remarks, *_of_the_promise(promised, picks, basis), "nothing was measured")
     return Guarantee(picks.rank, promised, is_whole, None, None, None, None, about, warnings)
 
@@ -120,7 +120,7 @@ def measure_choice(
     C, bias : of the hinge SVM whose margin is measured
     """
     rows = source.rows
-    basis, unmeasured = _basis(source)
+    basis, unmeasured = _singular_basis(source)
     if basis is None:
         found = None
         promised = picks.promise if picks.sure else None
@@ -152,12 +152,12 @@ def measure_choice(
     warnings += _of_the_measures(promised, measured)
     if rows is not None:
         warnings += _of_supervision(found, margin_all, lost, radius, rows.size, data.n_samples)
-    about = _about(promised, is_whole, 0 if rows is None else rows.size, data.n_samples)
+    about = _promise_subject(promised, is_whole, 0 if rows is None else rows.size, data.n_samples)
     rank = picks.rank if basis is None else basis.rank
     return Guarantee(rank, promised, is_whole, found, margin, margin_all, radius, about, tuple(warnings))
 
 
-def _basis(source: Source) -> tuple[Basis | None, list[str]]:
+def _singular_basis(source: Source) -> tuple[Basis | None, list[str]]:
     """The rows' singular vectors; where a method did without them and they are too many, why they were left out."""
     try:
         return source.basis, []
@@ -165,7 +165,7 @@ def _basis(source: Source) -> tuple[Basis | None, list[str]]:
         return None, [f"the eigenvalues were not measured: {error.message}"]
 
 
-def _about(promised: Promise | None, is_whole: bool, n_support: int, n: int) -> str:
+def _promise_subject(promised: Promise | None, is_whole: bool, n_support: int, n: int) -> str:
     """What the promise speaks of, in a sentence."""
     if promised is None:
         return "nothing is promised for this choice; what was measured stands for itself"
@@ -252,6 +252,6 @@ def _of_supervision(
     return [said]
 
 
-def _pair(interval: Interval | None) -> dict[str, float | None] | None:
+def _interval_for_json(interval: Interval | None) -> dict[str, float | None] | None:
     """An interval for JSON."""
     return None if interval is None else {"low": finite_or_none(interval.low), "high": finite_or_none(interval.high)}

@@ -142,43 +142,43 @@ def sketch_blocks(sketch: Sketch) -> list[ReportBlock]:
         blocks.append(Sentence(f"  and {hidden} more, of no larger factors"))
     return [
         *blocks,
-        _guarantee(sketch.guarantee, sketch.supervised),
-        Sentence("\n" + _sentence(sketch.guarantee.about)),
+        _guarantee_table(sketch.guarantee, sketch.supervised),
+        Sentence("\n" + _as_sentence(sketch.guarantee.about)),
         *(Sentence(f"Warning: {warning}.") for warning in sketch.guarantee.warnings),
     ]
 
 
-def _guarantee(found: Guarantee, supervised: bool) -> Table:
+def _guarantee_table(found: Guarantee, supervised: bool) -> Table:
     """The promise beside the measures; a dash where there is none."""
     promised = found.promised
     least, most = (None, None) if promised is None else (promised.low, promised.high)
     covered = (least, most) if found.is_whole else (None, None)
     by = "of the support vectors" if supervised else "of all samples"
     lines = [
-        ("||I - V'DD'V||", "", "" if promised is None else f"{promised.epsilon:.4g}", _number(found.epsilon)),
-        ("eigenvalues of V'DD'V", _number(least), _number(most), _range(found.eigenvalues)),
-        (f"squared margin {by}", *map(_number, covered), _range(found.margin)),
+        ("||I - V'DD'V||", "", "" if promised is None else f"{promised.epsilon:.4g}", _number_text(found.epsilon)),
+        ("eigenvalues of V'DD'V", _number_text(least), _number_text(most), _interval_text(found.eigenvalues)),
+        (f"squared margin {by}", *map(_number_text, covered), _interval_text(found.margin)),
     ]
     if supervised:
-        lines.append(("squared margin of all samples", "-", "-", _range(found.margin_all)))
-        lines.append(("squared radius of all samples", "-", "-", _range(found.radius)))
+        lines.append(("squared margin of all samples", "-", "-", _interval_text(found.margin_all)))
+        lines.append(("squared radius of all samples", "-", "-", _interval_text(found.radius)))
     else:
-        lines.append(("squared radius of all samples", *map(_number, covered), _range(found.radius)))
+        lines.append(("squared radius of all samples", *map(_number_text, covered), _interval_text(found.radius)))
     return Table(("on the rescaled columns, times what it was", "promised from", "to", "measured"), lines, "Guarantee")
 
 
-def _number(value: float | None) -> str:
+def _number_text(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}"
 
 
-def _range(found: Interval | None) -> str:
+def _interval_text(found: Interval | None) -> str:
     if found is None:
         return "-"
     low, high = f"{found.low:.4g}", f"{found.high:.4g}"
     return low if low == high else f"{low} to {high}"
 
 
-def _sentence(text: str) -> str:
+def _as_sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + "."
 
 

@@ -81,8 +81,8 @@ class Source:
     def norms(self) -> Array:
         """Euclidean norm of every column over 2**exponent, shape (p,)."""
         if not self.is_sparse:
-            return column_norms(self._small)
-        X = self._small
+            return column_norms(self._scaled_matrix)
+        X = self._scaled_matrix
         n = self.shape[0]
         squares = np.asarray(X.multiply(X).sum(axis=0)).ravel()
         sums = np.asarray(X.sum(axis=0)).ravel()
@@ -101,9 +101,9 @@ class Source:
         few = self.limit is not None and SPARSE_RATIO * self.limit < min(self.shape)
         if self.is_sparse and few:
             assert self.limit is not None
-            return _leading(self._operator(), self.limit, self.norms)
+            return _leading_directions(self._centred_operator(), self.limit, self.norms)
         n, p = self.shape
-        self._fits(8 * (2 * n * p + p * min(n, p)), "its singular vectors")
+        self._require_memory(8 * (2 * n * p + p * min(n, p)), "its singular vectors")
         seconds = SECONDS_PER_WORK * min(n, p) ** 2 * max(n, p)
         if seconds > MOST_SECONDS:
             raise DataError(
@@ -120,37 +120,37 @@ class Source:
             It does not fit into memory.
         """
         if not self.is_sparse:
-            return np.asarray(self._small)
-        self._fits(16 * self.shape[0] * self.shape[1], "its dense form")
-        return np.asarray(self._small.toarray(order="F") - self._center)
+            return np.asarray(self._scaled_matrix)
+        self._require_memory(16 * self.shape[0] * self.shape[1], "its dense form")
+        return np.asarray(self._scaled_matrix.toarray(order="F") - self._center)
 
     def project(self, G: Array) -> Array:
         """G X / 2**exponent, shape (t, p), for G of shape (t, m); a sparse X stays so."""
-        self._fits(24 * G.shape[0] * self.shape[1], f"{G.shape[0]} projections of it")
+        self._require_memory(24 * G.shape[0] * self.shape[1], f"{G.shape[0]} projections of it")
         if not self.is_sparse:
-            return np.asarray(G @ self._small)
-        image: Array = np.asarray((self._small.T @ G.T).T)
+            return np.asarray(G @ self._scaled_matrix)
+        image: Array = np.asarray((self._scaled_matrix.T @ G.T).T)
         return image - np.outer(G.sum(axis=1), self._center)
 
     def times(self, S: Any) -> Array:
         """X S / 2**exponent, shape (m, t), for a sparse S of shape (p, t); a sparse X stays so."""
-        self._fits(24 * self.shape[0] * S.shape[1], f"its product with {S.shape[1]} columns")
+        self._require_memory(24 * self.shape[0] * S.shape[1], f"its product with {S.shape[1]} columns")
         if not self.is_sparse:
-            return np.asarray((S.T @ self._small.T).T)
-        image: Array = (self._small @ S).toarray() - np.asarray(self._center @ S)[None, :]
+            return np.asarray((S.T @ self._scaled_matrix.T).T)
+        image: Array = (self._scaled_matrix @ S).toarray() - np.asarray(self._center @ S)[None, :]
         return image
 
     @cached_property
-    def _small(self) -> Any:
+    def _scaled_matrix(self) -> Any:
         """X / 2**exponent, not centred where it is sparse."""
         values = self._values
         if not self.is_sparse:
             return np.ldexp(values, -self.exponent) - self._center
         return sparse.csc_array((np.ldexp(values.data, -self.exponent), values.indices, values.indptr), self.shape)
 
-    def _operator(self) -> LinearOperator:
+    def _centred_operator(self) -> LinearOperator:
         """The centred matrix as products with it."""
-        X, center = self._small, self._center
+        X, center = self._scaled_matrix, self._center
         return LinearOperator(
             self.shape,
             matvec=lambda v: X @ np.ravel(v) - float(center @ np.ravel(v)),
@@ -158,7 +158,7 @@ class Source:
             dtype=np.float64,
         )
 
-    def _fits(self, needed: int, what: str) -> None:
+    def _require_memory(self, needed: int, what: str) -> None:
         have = memory()
         if needed > have:
             n, p = self.shape
@@ -196,10 +196,10 @@ def right_vectors(Z: Array, norms: Array, limit: int | None) -> Basis:
     rank = found if limit is None else min(limit, found)
     V = Z.T @ (U[:, :rank] / s[:rank])
     left_out = float(np.sum(s[rank:found] ** 2) / np.sum(s**2))
-    return Basis(_orthonormal(V, norms > least), s[:rank], left_out)
+    return Basis(_orthonormalise(V, norms > least), s[:rank], left_out)
 
 
-def _leading(operator: LinearOperator, limit: int, norms: Array) -> Basis:
+def _leading_directions(operator: LinearOperator, limit: int, norms: Array) -> Basis:
     """The leading `limit` directions of a sparse matrix by ARPACK, from a start that is always the same."""
     n, p = operator.shape
     start = np.random.default_rng(0).standard_normal(min(n, p))
@@ -211,10 +211,10 @@ def _leading(operator: LinearOperator, limit: int, norms: Array) -> Basis:
         raise DataError("every column is constant, so that nothing is left of them", "there is nothing to choose by")
     whole = float(np.sum(norms**2))
     left_out = max(0.0, 1.0 - float(np.sum(s[order] ** 2)) / whole)
-    return Basis(_orthonormal(Vt[order].T, norms > least), s[order], left_out if left_out > UNEXPLAINED else 0.0)
+    return Basis(_orthonormalise(Vt[order].T, norms > least), s[order], left_out if left_out > UNEXPLAINED else 0.0)
 
 
-def _orthonormal(V: Array, filled: npt.NDArray[np.bool_]) -> Array:
+def _orthonormalise(V: Array, filled: npt.NDArray[np.bool_]) -> Array:
     """V times a triangular matrix from the right, so that its columns are orthonormal; rows that are not filled are 0.
 
     A column below the rank threshold counts as zero: rescaled, it would blow up directions that were left out.

@@ -23,11 +23,11 @@ from mipfs.lab.studies.bench_rows import BenchRow, rows_of
 from mipfs.lab.studies.bench_setting import C_DEFAULT, FitUnit, Setting, comparable_data
 from mipfs.lab.studies.bench_unit import Record
 from mipfs.lab.studies.bench_work import records as worked
-from mipfs.lab.studies.folds import settled
+from mipfs.lab.studies.folds import settle_folds
 from mipfs.measures.judged import ACCURACY
 from mipfs.plumbing import output_file
 from mipfs.plumbing.declared import Count, Seed, check_arguments, show_value
-from mipfs.plumbing.signals import heard
+from mipfs.plumbing.signals import hearing_signals
 from mipfs.report.blocks import ReportBlock, Reported
 from mipfs.report.visible import in_json
 
@@ -95,9 +95,9 @@ class Bench(Reported):
         parts = []
         for key, value in self.document().items():
             if isinstance(value, list):
-                parts.append(f'  "{key}": [' + ",".join(f"\n    {_json(one)}" for one in value) + "\n  ]")
+                parts.append(f'  "{key}": [' + ",".join(f"\n    {_as_json_text(one)}" for one in value) + "\n  ]")
             else:
-                parts.append(f'  "{key}": {_json(value)}')
+                parts.append(f'  "{key}": {_as_json_text(value)}')
         return "{\n" + ",\n".join(parts) + "\n}"
 
     def save(self, path: str | Path) -> None:
@@ -200,7 +200,7 @@ def bench(
     >>> [(row.method, row.done, row.n_features) for row in found.rows]
     [('information-gain', 3, 2.0), ('uniform', 3, 2.0)]
     """
-    used, count = settled(comparable_data(data), folds)
+    used, count = settle_folds(comparable_data(data), folds)
     setting = Setting.of(
         used, methods, M, C=C, folds=count, inner=inner, measure=measure, beta=beta, k=k, bias=bias, seed=seed,
         time_limit=time_limit, repeats=repeats, ideal=ideal, class_weight=class_weight,
@@ -214,7 +214,7 @@ def bench(
         return Bench(setting, used.feature_names, tuple(done[unit] for unit in units if unit in done), interrupted)
 
     try:
-        with heard(), closing(worked(used, setting, left, jobs=jobs, client=client)) as found:
+        with hearing_signals(), closing(worked(used, setting, left, jobs=jobs, client=client)) as found:
             for record in found:
                 done[unit_of(record)] = record
                 if on_record is not None:
@@ -224,7 +224,7 @@ def bench(
     return so_far()
 
 
-def _json(value: Any) -> str:
+def _as_json_text(value: Any) -> str:
     return in_json(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
@@ -258,7 +258,7 @@ def records_of(path: str | Path, data: Instance, asked: Mapping[str, Any]) -> tu
     if not os.path.exists(path):
         return ()
     theirs, records, _ = load(path, data.n_features)
-    used, count = settled(comparable_data(data), asked.get("folds", 10))
+    used, count = settle_folds(comparable_data(data), asked.get("folds", 10))
     Setting.of(used, **{**asked, "folds": count}).check_shared(theirs, str(path))
     return records
 

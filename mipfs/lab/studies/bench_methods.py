@@ -175,8 +175,10 @@ def methods() -> Mapping[str, BenchMethod]:
         kind: dict[str, Any] = {"is_joint": joint, "is_whole": not selects}
         found[name] = BenchMethod(name, about.what, about.source, fit, about.uses_c, selects, **kind)
     known = "the SVM on the features that matter, named by --ideal: a reference"
-    found["svm-ideal"] = BenchMethod("svm-ideal", known, "Tan 2010, section 3.3", _ideal, selects=False, is_whole=True)
-    return found | _sketches()
+    found["svm-ideal"] = BenchMethod(
+        "svm-ideal", known, "Tan 2010, section 3.3", _fit_ideal, selects=False, is_whole=True
+    )
+    return found | _sketch_methods()
 
 
 def get_method(name: str) -> BenchMethod:
@@ -223,7 +225,7 @@ class _Sketch:
         return MethodFit(plain_svm(data, np.unique(np.asarray(found.ids, dtype=np.int64)), C, setting.bias))
 
 
-def _ideal(data: Instance, M: int, C: float, setting: MethodSetting) -> MethodFit:
+def _fit_ideal(data: Instance, M: int, C: float, setting: MethodSetting) -> MethodFit:
     """The SVM on the features that matter: SVM(IDEAL) of Tan 2010, section 3.3."""
     return MethodFit(plain_svm(data, np.sort(data.columns_of(list(setting.ideal))), C, setting.bias))
 
@@ -248,7 +250,7 @@ class _Supervised:
         return MethodFit(plain_svm(part, ids, C, setting.bias, "hinge"))
 
 
-def _sketches() -> dict[str, BenchMethod]:
+def _sketch_methods() -> dict[str, BenchMethod]:
     """The sketches, and what chooses by support vectors."""
     found = {name: BenchMethod(name, what, "Paul 2016", _Sketch(name), uses_c=False) for name, what in SKETCHES.items()}
     what = "on the support vectors alone, and the SVM fitted on them"

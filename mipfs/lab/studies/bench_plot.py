@@ -67,7 +67,7 @@ def draw_figure(found: Bench) -> Any:
         elif rows:
             aside = MARK_DISTANCE * reach * (number - 0.5 * (len(found.setting.methods) - 1))
             marked = {**look, "marker": MARKS[number % len(MARKS)]}
-            handles.append(_curve(left, right, rows, method, aside, marked))
+            handles.append(_draw_method_curve(left, right, rows, method, aside, marked))
     left.set(xlabel="number of features", ylabel=f"{found.setting.measure} (mean ± one standard error)")
     right.set(xlabel="number of features", ylabel="seconds of a fit", yscale="log")
     for axes in (left, right):
@@ -82,7 +82,9 @@ def draw_figure(found: Bench) -> Any:
     return figure
 
 
-def _curve(left: Any, right: Any, rows: list[BenchRow], label: str, aside: float, look: dict[str, Any]) -> Any:
+def _draw_method_curve(
+    left: Any, right: Any, rows: list[BenchRow], label: str, aside: float, look: dict[str, Any]
+) -> Any:
     """One method: a point for every M, at the mean number of features that it has there; its line, for the legend."""
     ordered = sorted(rows, key=lambda row: row.n_features)
     sizes = [row.n_features for row in ordered]

@@ -41,11 +41,13 @@ def bench_blocks(found: Bench) -> list[ReportBlock]:
         given = setting.class_weight
         said = given if isinstance(given, str) else ", ".join(f"{weight:g} for {label}" for label, weight in given)
         pairs.insert(2, ("class weights", f"{said}, in every fit"))
-    blocks: list[ReportBlock] = [NamedValues(pairs), _table(setting.measure, rows), *bench_charts(found)]
-    notes = [(row.method, _size(row), str(count), note) for row in rows for note, count in row.notes.items()]
+    blocks: list[ReportBlock] = [NamedValues(pairs), _measure_table(setting.measure, rows), *bench_charts(found)]
+    notes = [
+        (row.method, _cardinality_text(row), str(count), note) for row in rows for note, count in row.notes.items()
+    ]
     if notes:
         blocks.append(Table(("method", "M", "folds", "note"), notes, title="Notes", left=4))
-    chosen = [(row.method, _size(row), _often(row, found)) for row in rows if row.shares]
+    chosen = [(row.method, _cardinality_text(row), _frequent_features(row, found)) for row in rows if row.shares]
     if chosen:
         blocks.append(
             Table(
@@ -60,7 +62,7 @@ def bench_blocks(found: Bench) -> list[ReportBlock]:
     sizes = sorted({row.M for row in rows if row.M is not None})
     if sizes:  # it compares, and keeps no classifier
         M = ",".join(map(str, sizes))
-        blocks.append(Typed(f"mipfs path DATA --M {M} {_grid(found)} --json path.json", "\nto use one: "))
+        blocks.append(Typed(f"mipfs path DATA --M {M} {_grid_in_words(found)} --json path.json", "\nto use one: "))
         blocks.append(Typed("mipfs predict 'path.json#best' NEW"))
     return blocks
 
@@ -91,7 +93,7 @@ def _describe_repeated(found: Bench) -> str:
     return "" if repeats == 1 else f", {repeats} times (± is that of one time)"
 
 
-def _grid(found: Bench) -> str:
+def _grid_in_words(found: Bench) -> str:
     """The values of C and the folds of a path that chooses as the benchmark did."""
     asked = found.setting
     by = f" --by {asked.measure}" if asked.measure in BY and asked.measure != "error" else ""
@@ -107,10 +109,10 @@ def bench_charts(found: Bench) -> list[LineChart]:
         return []
     better = f"Test {found.setting.measure} against the number of features"
     drawn = [("value", better, False), ("seconds", "Seconds of a fit at the chosen C", True)]
-    return [_chart(found, sizes, name, title, is_log) for name, title, is_log in drawn]
+    return [_measure_chart(found, sizes, name, title, is_log) for name, title, is_log in drawn]
 
 
-def _chart(found: Bench, sizes: list[int], name: str, title: str, is_log: bool) -> LineChart:
+def _measure_chart(found: Bench, sizes: list[int], name: str, title: str, is_log: bool) -> LineChart:
     """A curve for every method that selects."""
     curves: list[Curve] = []
     line = {(row.method, row.M): row for row in found.rows if row.values}
@@ -129,7 +131,7 @@ def _chosen_by(found: Bench) -> str:
     return f"; C = {grid}" if len(setting.C) == 1 else f"; C of {grid} by {setting.inner} inner folds"
 
 
-def _table(measure: str, rows: tuple[BenchRow, ...]) -> Table:
+def _measure_table(measure: str, rows: tuple[BenchRow, ...]) -> Table:
     header = (
         "method",
         "M",
@@ -144,40 +146,40 @@ def _table(measure: str, rows: tuple[BenchRow, ...]) -> Table:
         "95%",
         "folds",
     )
-    return Table(header, [_cells(row) for row in rows], title="The methods (± is one standard error)", left=1)
+    return Table(header, [_row_cells(row) for row in rows], title="The methods (± is one standard error)", left=1)
 
 
-def _cells(row: BenchRow) -> tuple[str, ...]:
+def _row_cells(row: BenchRow) -> tuple[str, ...]:
     found = row.stability
     return (
         row.method,
-        _size(row),
-        _number(row.value, ".4f"),
-        _number(row.standard_error, ".4f"),
-        _number(row.n_features, ".4g"),
-        _number(100.0 * row.sparsity, ".4g") + "%" if math.isfinite(row.sparsity) else "-",
-        _number(row.seconds, ".3g"),
-        _number(row.choice_seconds, ".3g") if row.choice_seconds else "-",
-        "-" if row.memory_bytes is None else _mega(row.memory_bytes),
+        _cardinality_text(row),
+        _number_text(row.value, ".4f"),
+        _number_text(row.standard_error, ".4f"),
+        _number_text(row.n_features, ".4g"),
+        _number_text(100.0 * row.sparsity, ".4g") + "%" if math.isfinite(row.sparsity) else "-",
+        _number_text(row.seconds, ".3g"),
+        _number_text(row.choice_seconds, ".3g") if row.choice_seconds else "-",
+        "-" if row.memory_bytes is None else _megabytes_text(row.memory_bytes),
         "-" if found is None else f"{found.index:.3f}",
         "-" if found is None else f"{found.lower:.3f} to {found.upper:.3f}",
         str(row.done) if row.done == row.folds else f"{row.done} of {row.folds}",
     )
 
 
-def _mega(size: int) -> str:
+def _megabytes_text(size: int) -> str:
     """Megabytes; a fit that found its memory free in its own process took next to none of the system's."""
     return "<0.1" if size < 0.1 * MEGA else f"{size / MEGA:.1f}"
 
 
-def _size(row: BenchRow) -> str:
+def _cardinality_text(row: BenchRow) -> str:
     return "all" if row.M is None else str(row.M)
 
 
-def _often(row: BenchRow, found: Bench) -> str:
+def _frequent_features(row: BenchRow, found: Bench) -> str:
     """The features in most folds, with their share."""
     return first_of(row.shares, MOST_NAMED, lambda one: f"{found.names[one[0]]} {100 * one[1]:.0f}%")
 
 
-def _number(value: float, form: str) -> str:
+def _number_text(value: float, form: str) -> str:
     return format(value, form) if math.isfinite(value) else "-"

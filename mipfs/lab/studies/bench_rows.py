@@ -14,7 +14,7 @@ import numpy.typing as npt
 from mipfs.lab.studies.bench_methods import get_method
 from mipfs.lab.studies.bench_setting import Setting
 from mipfs.lab.studies.bench_unit import DONE, Record
-from mipfs.lab.studies.stability import Stability, shares, stability
+from mipfs.lab.studies.stability import Stability, selection_shares, stability
 from mipfs.report.visible import finite_or_none
 
 
@@ -117,14 +117,14 @@ def rows_of(setting: Setting, records: Sequence[Record], p: int) -> tuple[BenchR
         if key in cells:
             cells[key].append(record)
     ordered = {key: sorted(found, key=lambda record: record["fold"]) for key, found in cells.items()}
-    return tuple(_row(method, M, setting, found, p) for (method, M), found in ordered.items())
+    return tuple(_summarise_records(method, M, setting, found, p) for (method, M), found in ordered.items())
 
 
-def _row(method: str, M: int | None, setting: Setting, records: Sequence[Record], p: int) -> BenchRow:
+def _summarise_records(method: str, M: int | None, setting: Setting, records: Sequence[Record], p: int) -> BenchRow:
     done = [record for record in records if record["status"] == DONE]
     sets = [np.array(record["selected"], dtype=np.int64) for record in done if record["selected"] is not None]
     memory = [record["memory_bytes"] for record in done if record["memory_bytes"] is not None]
-    notes = Counter(_note(record) for record in records)
+    notes = Counter(_record_note(record) for record in records)
     del notes[""]
     return BenchRow(
         method,
@@ -132,13 +132,13 @@ def _row(method: str, M: int | None, setting: Setting, records: Sequence[Record]
         setting.folds * setting.repeats,
         len(done),
         tuple(float(record["value"]) for record in done),
-        _mean([record["n_features"] for record in done]),
-        _mean([record["seconds"] for record in done]),
-        _mean([record["choice_seconds"] for record in done]),
+        _mean_or_nan([record["n_features"] for record in done]),
+        _mean_or_nan([record["seconds"] for record in done]),
+        _mean_or_nan([record["choice_seconds"] for record in done]),
         max(memory) if memory else None,
         tuple(float(record["C"]) for record in done),
         stability(sets, p) if sets else None,
-        _shares(sets),
+        _selection_shares(sets),
         dict(Counter(record["proof"] for record in done if record["proof"])),
         dict(notes),
         setting.repeats,
@@ -146,14 +146,14 @@ def _row(method: str, M: int | None, setting: Setting, records: Sequence[Record]
     )
 
 
-def _shares(sets: Sequence[npt.NDArray[np.int64]]) -> tuple[tuple[int, float], ...]:
+def _selection_shares(sets: Sequence[npt.NDArray[np.int64]]) -> tuple[tuple[int, float], ...]:
     if not sets:
         return ()
-    ids, share = shares(sets)
+    ids, share = selection_shares(sets)
     return tuple(zip(ids.tolist(), share.tolist(), strict=True))
 
 
-def _note(record: Record) -> str:
+def _record_note(record: Record) -> str:
     """What a record says beside its numbers."""
     if record["status"] != DONE:
         return f"{record['status']}: {record['message']}" if record["message"] else str(record["status"])
@@ -162,5 +162,5 @@ def _note(record: Record) -> str:
     return str(record["message"])
 
 
-def _mean(values: Sequence[float]) -> float:
+def _mean_or_nan(values: Sequence[float]) -> float:
     return float(np.mean(values)) if values else math.nan

@@ -198,7 +198,7 @@ class Setting(Declared):
 
     def document(self) -> dict[str, Any]:
         """The fields as JSON."""
-        return {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
+        return {field.name: _as_plain_value(getattr(self, field.name)) for field in dataclasses.fields(self)}
 
 
 def comparable_data(data: Instance) -> Instance:
@@ -233,9 +233,9 @@ def _settle_weights(given: Any, data: Instance) -> tuple[tuple[str, float], ...]
     return BALANCED if isinstance(found, str) else tuple(sorted((str(label), float(w)) for label, w in found.items()))
 
 
-def _plain(found: Any) -> Any:
+def _as_plain_value(found: Any) -> Any:
     if isinstance(found, tuple):
-        return [_plain(one) for one in found]
+        return [_as_plain_value(one) for one in found]
     return found.item() if isinstance(found, np.generic) else found
 
 

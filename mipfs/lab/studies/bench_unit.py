@@ -23,9 +23,9 @@ from mipfs.lab.studies.bench_method import BenchMethod, MethodFit
 from mipfs.lab.studies.bench_methods import get_method
 from mipfs.lab.studies.bench_setting import FitUnit, Setting
 from mipfs.lab.studies.folds import Fold, fold, inner_folds
-from mipfs.plumbing.alarm import TimeUp, alarm
+from mipfs.plumbing.alarm import TimeUp, raise_after
 from mipfs.plumbing.clock import cpu_clock
-from mipfs.plumbing.memory import peak
+from mipfs.plumbing.memory import measure_peak
 
 Record = dict[str, Any]
 DONE, REFUSED, TOO_LARGE, TIME_LIMIT, FAILED, DIED = "done", "refused", "too large", "time limit", "failed", "died"
@@ -68,17 +68,17 @@ def run(data: Instance, setting: Setting, unit: FitUnit) -> Record:
             splitter = None if data.split is None else data.split.splitter
             record |= _measure_unit(method, part, M, replace(setting, seed=seed_of(setting, unit.fold)), splitter)
         if said:
-            record["message"] = _line(said[0].message)
+            record["message"] = _on_one_line(said[0].message)
     except (UsageError, DataError) as error:
-        record |= {"status": REFUSED, "message": _line(error)}
+        record |= {"status": REFUSED, "message": _on_one_line(error)}
     except MemoryError as error:
-        record |= {"status": TOO_LARGE, "message": _line(error) or "not enough memory"}
+        record |= {"status": TOO_LARGE, "message": _on_one_line(error) or "not enough memory"}
     except TimeUp:
         limit = f"no classifier within {setting.time_limit:g} s"
         record |= {"status": TIME_LIMIT, "message": limit, "seconds": time.perf_counter() - began}
     except Exception as error:  # a method that falls over is a row of the table, not the end of it
         kind = "" if isinstance(error, MipfsError) else f"{type(error).__name__}: "
-        record |= {"status": FAILED, "message": kind + _line(error)}
+        record |= {"status": FAILED, "message": kind + _on_one_line(error)}
     return record
 
 
@@ -97,7 +97,7 @@ def _measure_unit(method: BenchMethod, part: Fold, M: int, setting: Setting, spl
     began = time.perf_counter()
     C = setting.C[0] if len(setting.C) == 1 else _choose_price(method, part.train, M, setting, splitter)
     chosen = began if len(setting.C) == 1 else time.perf_counter()
-    with peak() as memory:
+    with measure_peak() as memory:
         cpu = cpu_clock()
         with _limit_time(method, setting):
             fitted = method.fit(_weigh_classes(method, part.train, setting), M, C, setting)
@@ -125,7 +125,7 @@ def _choose_price(method: BenchMethod, train: Instance, M: int, setting: Setting
     values = np.zeros((count, len(grid)))
     for number in range(count):
         part = fold(train, count, setting.seed, number)
-        fit = _fitter(method, _weigh_classes(method, part.train, setting), M, setting)
+        fit = _make_fitter(method, _weigh_classes(method, part.train, setting), M, setting)
         for k, C in enumerate(grid):
             try:
                 with _limit_time(method, setting):
@@ -139,7 +139,7 @@ def _choose_price(method: BenchMethod, train: Instance, M: int, setting: Setting
     return float(grid[int(np.argmax(means))])
 
 
-def _fitter(method: BenchMethod, train: Instance, M: int, setting: Setting) -> Callable[[float], Linear]:
+def _make_fitter(method: BenchMethod, train: Instance, M: int, setting: Setting) -> Callable[[float], Linear]:
     """What fits at a C; a choice that does not depend on it is made once."""
     if method.uses_c:
         return lambda C: method.fit(train, M, C, setting).linear
@@ -162,7 +162,7 @@ def _weigh_classes(method: BenchMethod, train: Instance, setting: Setting) -> In
 @contextmanager
 def _limit_time(method: BenchMethod, setting: Setting) -> Iterator[None]:
     """The time limit, for methods that do not keep it by themselves."""
-    with alarm(None if method.has_limit else setting.time_limit):
+    with raise_after(None if method.has_limit else setting.time_limit):
         yield
 
 
@@ -182,11 +182,11 @@ def _warm_up(name: str, is_sparse: bool, setting: Setting) -> MethodFit | None:
     data = Instance.from_arrays(sparse.csc_array(np.where(X > 0, X, 0.0)) if is_sparse else X, y)
     method = get_method(name)
     try:
-        with alarm(WARM_SECONDS):
+        with raise_after(WARM_SECONDS):
             return method.fit(data, WARM_M if method.selects else WARM_P, 1.0, setting)
     except Exception:  # the unit meets it again, and says it
         return None
 
 
-def _line(said: Any) -> str:
+def _on_one_line(said: Any) -> str:
     return " ".join(str(said).split())

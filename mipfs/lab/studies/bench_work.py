@@ -11,7 +11,7 @@ from mipfs.lab.studies import bench_unit
 from mipfs.lab.studies.bench_setting import FitUnit, Setting
 from mipfs.lab.studies.bench_unit import Record
 from mipfs.plumbing.cluster import check_client
-from mipfs.run.side_by_side import LostFit, outcomes
+from mipfs.run.side_by_side import LostFit, run_tasks
 
 ENDED = "its process was ended by the system, mostly for lack of memory"
 
@@ -40,12 +40,12 @@ def records(
         check_client(client)
         yield from _of_client(data, setting, units, client)
         return
-    with closing(outcomes(_unit, (data, setting), units, jobs, here=jobs is None)) as found:
+    with closing(run_tasks(_run_unit, (data, setting), units, jobs, here=jobs is None)) as found:
         for k, record in found:
             yield bench_unit.lost_record(units[k], ENDED) if isinstance(record, LostFit) else record
 
 
-def _unit(given: tuple[Instance, Setting], unit: FitUnit) -> Record:
+def _run_unit(given: tuple[Instance, Setting], unit: FitUnit) -> Record:
     return bench_unit.run(*given, unit)
 
 

@@ -89,7 +89,7 @@ def chord(low: tuple[float, float], high: tuple[float, float], C: float) -> floa
 
 def at(path: SolutionPath, C: float, data: Instance, selected: Sequence[str] | None, M: int | None) -> Between:
     """A set at C, by default the better one of those of the points on both sides (`SolutionPath.at`)."""
-    low, high = _neighbours(path, C, M)
+    low, high = _neighbouring_points(path, C, M)
     check_carried(low.result, data)
     if selected is not None:
         _check_allowed(low.result, tuple(selected))
@@ -105,7 +105,7 @@ def at(path: SolutionPath, C: float, data: Instance, selected: Sequence[str] | N
 def between_points(path: SolutionPath, data: Instance, count: int) -> tuple[Between, ...]:
     """Between each two neighbours along C `count` values of C in equal ratios, with the better of their sets."""
     found = []
-    for points in _lines(path):
+    for points in _bounded_points_by_M(path):
         for low, high in itertools.pairwise(points):
             first, ratio = float(low.place["C"]), float(high.place["C"]) / float(low.place["C"])
             M = low.place.get("M")
@@ -153,7 +153,7 @@ def between_table(path: SolutionPath) -> Table | None:
 
 def between_chart(path: SolutionPath) -> LineChart | None:
     """Objective and bound at the points and between them, along C; None of several M, or without values."""
-    if not path.between or len(_lines(path)) != 1:
+    if not path.between or len(_bounded_points_by_M(path)) != 1:
         return None
     known = [(float(p.place["C"]), p.objective, p.bound) for p in path.points if p.result.has_classifier]
     known += [(float(one.place["C"]), one.objective, one.bound) for one in path.between]
@@ -176,7 +176,7 @@ def between_chart(path: SolutionPath) -> LineChart | None:
     )
 
 
-def _lines(path: SolutionPath) -> list[list[PathPoint]]:
+def _bounded_points_by_M(path: SolutionPath) -> list[list[PathPoint]]:
     """The points that have a bound and a classifier, ascending in C, of every M."""
     if "C" not in path.axes:
         raise UsageError(f"{WHAT} is for paths along C; this one goes along {', '.join(path.along)}")
@@ -187,11 +187,11 @@ def _lines(path: SolutionPath) -> list[list[PathPoint]]:
     return [*lines.values()]
 
 
-def _neighbours(path: SolutionPath, C: float, M: int | None) -> tuple[PathPoint, PathPoint]:
+def _neighbouring_points(path: SolutionPath, C: float, M: int | None) -> tuple[PathPoint, PathPoint]:
     """The points on both sides of C."""
     if (M is not None) != ("M" in path.axes):
         raise UsageError("give M of a path over C and M, and of no other path")
-    points = [point for line in _lines(path) for point in line if M is None or point.place["M"] == M]
+    points = [point for line in _bounded_points_by_M(path) for point in line if M is None or point.place["M"] == M]
     below = [point for point in points if float(point.place["C"]) <= C]
     above = [point for point in points if float(point.place["C"]) >= C]
     if not (below and above):

@@ -16,7 +16,7 @@ import numpy as np
 from mipfs import drivers
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.lab.studies.folds import fold, settled
+from mipfs.lab.studies.folds import fold, settle_folds
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Count, Seed, check_arguments
 from mipfs.problem import Problem
@@ -60,7 +60,7 @@ def calibrate(
         raise UsageError(f"there is no classifier to calibrate: the status is {result.status.name}")
     if result.data_sha256 != problem.data.sha256 and result.atoms is None:
         raise UsageError("the result is one of other data than the problem's; give the problem that was solved")
-    data, count = settled(problem.data, folds)
+    data, count = settle_folds(problem.data, folds)
     tested = np.zeros(data.n_samples, dtype=np.int64)
     for _, test in () if data.split is None else data.split.pairs:
         tested[test] += 1

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from mipfs.lab.studies.solution_path import PathPoint
 from mipfs.lab.studies.steps import PathSteps
 from mipfs.proof.cuts import CutPool
-from mipfs.run.side_by_side import LostFit, outcomes
+from mipfs.run.side_by_side import LostFit, run_tasks
 
 SUFFIX = ".point"
 
@@ -120,9 +120,9 @@ def walk_chains(walk: Walker, parts: Sequence[PathSteps], names: Sequence[str], 
         try:
             chains = [Chain(k, 0) for k in range(len(parts))]
             if parts[0].legs > 1:
-                firsts = _collect_tasks(_firsts, given, range(len(parts)), jobs, every)
+                firsts = _collect_tasks(_solve_first_steps, given, range(len(parts)), jobs, every)
                 chains = [Chain(*one) for done in firsts for one in done.solved]
-            _collect_tasks(_rest, given, chains, jobs, every)
+            _collect_tasks(_solve_rest_of_chain, given, chains, jobs, every)
         except KeyboardInterrupt:
             walk.interrupted = True
         for file in Path(folder).glob(f"*{SUFFIX}"):  # of chains that did not come to their end
@@ -141,7 +141,7 @@ def _collect_tasks(
 ) -> list[TaskResult]:
     """What came of the tasks, in their order, their points entered into `every`; raises `KeyboardInterrupt` at one."""
     found: dict[int, TaskResult] = {}
-    with closing(outcomes(work, given, tasks, jobs)) as results:
+    with closing(run_tasks(work, given, tasks, jobs)) as results:
         for k, done in results:
             if isinstance(done, LostFit):
                 raise done
@@ -156,19 +156,19 @@ def _collect_tasks(
     return [found[k] for k in sorted(found)]
 
 
-def _firsts(given: ChainSetup, part: int) -> TaskResult:
+def _solve_first_steps(given: ChainSetup, part: int) -> TaskResult:
     """The first step of every chain of a part."""
     steps = given.parts[part]
-    return _steps(given, part, range(0, len(steps.places), steps.leg), None)
+    return _solve_steps(given, part, range(0, len(steps.places), steps.leg), None)
 
 
-def _rest(given: ChainSetup, chain: Chain) -> TaskResult:
+def _solve_rest_of_chain(given: ChainSetup, chain: Chain) -> TaskResult:
     """The steps of a chain that are not solved."""
     end = chain.at + given.parts[chain.part].leg
-    return _steps(given, chain.part, range(chain.at + (chain.first is not None), end), chain.first)
+    return _solve_steps(given, chain.part, range(chain.at + (chain.first is not None), end), chain.first)
 
 
-def _steps(given: ChainSetup, part: int, numbers: Iterable[int], before: SolvedStep | None) -> TaskResult:
+def _solve_steps(given: ChainSetup, part: int, numbers: Iterable[int], before: SolvedStep | None) -> TaskResult:
     """Solve some steps of a part, one after the other, until an interrupt."""
     walk, steps = copy.copy(given.walk), given.parts[part]
     found: list[tuple[int, int, SolvedStep]] = []

@@ -38,9 +38,9 @@ LEAST_GAP = 1e-6
 def ladder_chart(comparison: Comparison) -> Bars:
     """The bound of every rung, and the best classifier's value."""
     known = math.isfinite(comparison.incumbent)
-    marks = _marks(comparison.ladder)
+    marks = _status_marks(comparison.ladder)
     bars = [
-        Bar(rung.name, finite_or_none(rung.value), _rung(rung, marks), _role(rung), _describe_rung(rung))
+        Bar(rung.name, finite_or_none(rung.value), _rung_label(rung, marks), _rung_role(rung), _describe_rung(rung))
         for rung in comparison.ladder
     ]
     notes = [
@@ -55,7 +55,7 @@ def ladder_chart(comparison: Comparison) -> Bars:
             number(rung.value),
             percent(rung.gap),
             f"{rung.seconds:.2f}",
-            _size(rung),
+            _program_size_text(rung),
         )
         for rung in comparison.ladder
     ]
@@ -70,11 +70,11 @@ def ladder_chart(comparison: Comparison) -> Bars:
     )
 
 
-def _role(rung: Rung) -> str:
+def _rung_role(rung: Rung) -> str:
     return "third" if rung.name == "exact" and rung.status == "optimal" else "bound"
 
 
-def _rung(rung: Rung, marks: Mapping[str, str]) -> str:
+def _rung_label(rung: Rung, marks: Mapping[str, str]) -> str:
     """Bound and gap, and the mark of what the note says of it."""
     mark = f" {marks[rung.status]}" if rung.status in marks else ""
     if not math.isfinite(rung.value):
@@ -83,18 +83,18 @@ def _rung(rung: Rung, marks: Mapping[str, str]) -> str:
     return f"{rung.value:.6g}{gap}{mark}"
 
 
-def _marks(ladder: Sequence[Rung]) -> dict[str, str]:
+def _status_marks(ladder: Sequence[Rung]) -> dict[str, str]:
     """A mark for every status of which there is more to say than that the rung was solved."""
     said = dict.fromkeys(rung.status for rung in ladder if rung.status not in PLAIN)
     return {status: "*" * (k + 1) for k, status in enumerate(said)}
 
 
 def _describe_rung(rung: Rung) -> str:
-    size = "" if rung.size is None else f", {_size(rung)} constraints × variables"
+    size = "" if rung.size is None else f", {_program_size_text(rung)} constraints × variables"
     return f"{NAMES.get(rung.name, rung.name)}: {rung.status}, bound {number(rung.value)}, {rung.seconds:.2f} s{size}"
 
 
-def _size(rung: Rung) -> str:
+def _program_size_text(rung: Rung) -> str:
     return "-" if rung.size is None else f"{rung.size['constraints']} × {rung.size['variables']}"
 
 
@@ -108,16 +108,16 @@ def path_charts(path: SolutionPath) -> list[LineChart]:
 
 def value_charts(path: SolutionPath) -> list[LineChart]:
     """Objective, bound and gap along the path."""
-    return [chart for leg in _legs(path) for chart in _along(path, *leg)]
+    return [chart for leg in _split_into_legs(path) for chart in _charts_of_leg(path, *leg)]
 
 
 def error_charts(path: SolutionPath) -> list[LineChart]:
     """The validation errors: one chart, of a path over two axes with a curve for each value of the first; without folds
     none.
     """
-    legs = [(ordered, of) for ordered, of in _legs(path) if any(point.errors for point in ordered)]
+    legs = [(ordered, of) for ordered, of in _split_into_legs(path) if any(point.errors for point in ordered)]
     groups = [legs[k : k + len(FAMILY)] for k in range(0, len(legs), len(FAMILY))]
-    return [_errors(path, group) for group in groups]
+    return [_errors_chart(path, group) for group in groups]
 
 
 def _moved_axes(path: SolutionPath) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ def _moved_axes(path: SolutionPath) -> tuple[str, ...]:
     return moved or tuple(path.axes[-1:])
 
 
-def _legs(path: SolutionPath) -> list[tuple[list[PathPoint], str]]:
+def _split_into_legs(path: SolutionPath) -> list[tuple[list[PathPoint], str]]:
     """The points along the inner axis, for every value of the outer one, and what says which."""
     if not path.points:
         return []
@@ -145,25 +145,25 @@ def _legs(path: SolutionPath) -> list[tuple[list[PathPoint], str]]:
     ]
 
 
-def _blank(path: SolutionPath, x: Sequence[float]) -> LineChart:
+def _blank_chart(path: SolutionPath, x: Sequence[float]) -> LineChart:
     axis = _moved_axes(path)[-1]
     is_log = axis in ("C", "lambda") and min(x) > 0 and max(x) >= 8 * min(x)
     what = "rows added" if axis == "rows" else axis if path.row is None else path.row.name
     return LineChart("", x=x, curves=(), x_label=what, before=f"{what} = ", is_log=is_log)
 
 
-def _along(path: SolutionPath, ordered: Sequence[PathPoint], leg: str) -> list[LineChart]:
+def _charts_of_leg(path: SolutionPath, ordered: Sequence[PathPoint], leg: str) -> list[LineChart]:
     """The charts over one axis: values and gaps; `leg` says which of a longer path it is."""
     of = f", {leg}" if leg else ""
-    blank = _blank(path, [float(point.place[_moved_axes(path)[-1]]) for point in ordered])
-    found = [_values(path, ordered, blank, of)]
+    blank = _blank_chart(path, [float(point.place[_moved_axes(path)[-1]]) for point in ordered])
+    found = [_values_chart(path, ordered, blank, of)]
     is_open = any(p.gap > p.gap_asked and p.status is not Status.INFEASIBLE for p in ordered)
     if any(math.isfinite(point.gap) for point in ordered) and (is_open or not of):  # of many legs those with a gap
-        found.append(_gaps(ordered, blank, of))
+        found.append(_gaps_chart(ordered, blank, of))
     return found
 
 
-def _values(path: SolutionPath, points: Sequence[PathPoint], blank: LineChart, of: str) -> LineChart:
+def _values_chart(path: SolutionPath, points: Sequence[PathPoint], blank: LineChart, of: str) -> LineChart:
     """Objective and bound."""
     header, lines = cells(path)
     shown = [line for point, line in zip(path.points, lines, strict=True) if point in points]
@@ -181,11 +181,11 @@ def _values(path: SolutionPath, points: Sequence[PathPoint], blank: LineChart, o
     )
 
 
-def _gaps(points: Sequence[PathPoint], blank: LineChart, of: str) -> LineChart:
+def _gaps_chart(points: Sequence[PathPoint], blank: LineChart, of: str) -> LineChart:
     """The gap of every point."""
     gaps = [None if gap is None else max(LEAST_GAP, gap) for gap in _values_of(points, lambda point: point.gap)]
     asked = percent(max(point.gap_asked for point in points))
-    rows = [(_place(point), percent(point.gap), point.status.name.lower()) for point in points]
+    rows = [(_place_text(point), percent(point.gap), point.status.name.lower()) for point in points]
     return replace(
         blank,
         title=f"Gap along {blank.x_label}{of}",
@@ -197,11 +197,11 @@ def _gaps(points: Sequence[PathPoint], blank: LineChart, of: str) -> LineChart:
     )
 
 
-def _errors(path: SolutionPath, legs: Sequence[tuple[Sequence[PathPoint], str]]) -> LineChart:
+def _errors_chart(path: SolutionPath, legs: Sequence[tuple[Sequence[PathPoint], str]]) -> LineChart:
     """The validation error of the folds."""
     axis = _moved_axes(path)[-1]
     x = sorted({float(point.place[axis]) for points, _ in legs for point in points})
-    blank = _blank(path, x)
+    blank = _blank_chart(path, x)
     curves, rows = [], []
     for k, (points, leg) in enumerate(legs):
         at = {float(point.place[axis]): point for point in points}
@@ -211,7 +211,10 @@ def _errors(path: SolutionPath, legs: Sequence[tuple[Sequence[PathPoint], str]])
         curves.append(
             Curve(leg or f"validation {error_of(path)}", error, role, spread=spread, percent=path.by != LOG_LOSS)
         )
-        rows += [(_place(p), _share(p.error), _share(p.deviation), _share(p.standard_error)) for p in points]
+        rows += [
+            (_place_text(p), _share_text(p.error), _share_text(p.deviation), _share_text(p.standard_error))
+            for p in points
+        ]
     return replace(
         blank,
         title=f"Validation {error_of(path)} of {folds_of(path)}",
@@ -222,7 +225,7 @@ def _errors(path: SolutionPath, legs: Sequence[tuple[Sequence[PathPoint], str]])
     )
 
 
-def _share(value: float) -> str:
+def _share_text(value: float) -> str:
     return f"{value:.4f}" if math.isfinite(value) else "-"
 
 
@@ -256,11 +259,11 @@ def path_supports(path: SolutionPath, detail: Detail | None = None) -> HeatMap |
         f"The {len(shown)} features that are selected most often of {len(names)}, and the first {len(points)} of "
         f"{len(path.points)} points; all of them stand in the JSON."
     )
-    rows = [(_place(point), str(len(point.selected)), list_names(point.selected)) for point in points]
+    rows = [(_place_text(point), str(len(point.selected)), list_names(point.selected)) for point in points]
     return HeatMap(
         "Which features are selected where",
         rows=shown,
-        columns=[_place(point) for point in points],
+        columns=[_place_text(point) for point in points],
         cells=[[1.0 if name in one else 0.0 for one in sets] for name in shown],
         details=[f"{place_text(p.place)}: {p.status.name.lower()}, objective {number(p.objective)}" for p in points],
         right=[f"{times[name]}/{len(points)}" for name in shown],
@@ -271,5 +274,5 @@ def path_supports(path: SolutionPath, detail: Detail | None = None) -> HeatMap |
     )
 
 
-def _place(point: PathPoint) -> str:
+def _place_text(point: PathPoint) -> str:
     return ", ".join(f"{value:g}" for value in point.place.values())

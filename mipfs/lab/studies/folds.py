@@ -63,7 +63,7 @@ class Fold:
         return {"weights": weights, "intercept": result.intercept - moved}
 
 
-def settled(data: Instance, folds: Any) -> tuple[Instance, int]:
+def settle_folds(data: Instance, folds: Any) -> tuple[Instance, int]:
     """The data with the folds that are asked for, and how many these are.
 
     Parameters
@@ -94,7 +94,7 @@ def settled(data: Instance, folds: Any) -> tuple[Instance, int]:
             raise UsageError(f"folds: {words} refuses these samples: {error}") from None
     if not isinstance(folds, Iterable) or getattr(folds, "ndim", 1) == 0:
         raise UsageError(f"folds = {folds!r}: give a number, a splitter of scikit-learn, or pairs (training, test)")
-    pairs = [_pair(one, data.n_samples, number) for number, one in enumerate(folds, 1)]
+    pairs = [_checked_pair(one, data.n_samples, number) for number, one in enumerate(folds, 1)]
     found = replace(data, split=Split(words, of, pairs, splitter))
     return found, check_folds(found, len(pairs))
 
@@ -112,11 +112,11 @@ def inner_folds(train: Instance, splitter: Any, k: int) -> tuple[Instance, int]:
         return train, k
     inside = copy.copy(splitter)
     inside.n_splits = int(k)
-    return settled(train, inside)
+    return settle_folds(train, inside)
 
 
 def stratify(data: Instance, k: int, seed: int) -> list[Fold]:
-    """`k` folds with both classes in proportion, each row in the test part of one of them; or those of `settled`.
+    """`k` folds with both classes in proportion, each row in the test part of one of them; or those of `settle_folds`.
 
     Parameters
     ----------
@@ -130,16 +130,16 @@ def stratify(data: Instance, k: int, seed: int) -> list[Fold]:
         `k` out of its range.
     """
     check_folds(data, k)
-    return [_fold(data, pair) for pair in _checked(data, k, seed)]
+    return [_make_fold(data, pair) for pair in _checked_splits(data, k, seed)]
 
 
 def fold(data: Instance, k: int, seed: int, number: int) -> Fold:
     """The fold `number` in 0 … k − 1 of those of `stratify`, without the others."""
     check_folds(data, k)
-    return _fold(data, _checked(data, k, seed)[number])
+    return _make_fold(data, _checked_splits(data, k, seed)[number])
 
 
-def _fold(data: Instance, pair: Pair) -> Fold:
+def _make_fold(data: Instance, pair: Pair) -> Fold:
     train, test = pair
     X = data.refill(train).block().values[test]  # missing values are what the training part says
     shift = np.where(data.center == 0.0, data.shift, 0.0)  # nothing was taken off what is centred implicitly
@@ -172,7 +172,7 @@ def parts_in(data: Instance, where: npt.NDArray[Any]) -> list[Fold]:
     """The folds that `fold_of` says."""
     if where.ndim == 1:
         where = (where == np.arange(where.max() + 1)[:, None]).astype(np.int8)
-    return [_fold(data, (np.flatnonzero(one == TRAINED), np.flatnonzero(one == TESTED))) for one in where]
+    return [_make_fold(data, (np.flatnonzero(one == TRAINED), np.flatnonzero(one == TESTED))) for one in where]
 
 
 def check_folds(data: Instance, k: Any) -> int:
@@ -216,9 +216,9 @@ def check_both(parts: Sequence[Fold], by: str | None) -> None:
                 )
 
 
-def _checked(data: Instance, k: int, seed: int) -> Sequence[Pair]:
+def _checked_splits(data: Instance, k: int, seed: int) -> Sequence[Pair]:
     """The folds, none of which trains on one class alone, or tests on nothing."""
-    pairs = _splits(data, k, seed)
+    pairs = _make_splits(data, k, seed)
     for number, (train, test) in enumerate(pairs, 1) if data.split is not None else ():
         if not test.size:
             raise UsageError(f"fold {number} of {len(pairs)} tests on no sample; give fewer folds")
@@ -232,7 +232,7 @@ def _checked(data: Instance, k: int, seed: int) -> Sequence[Pair]:
     return pairs
 
 
-def _pair(given: Any, n: int, number: int) -> Pair:
+def _checked_pair(given: Any, n: int, number: int) -> Pair:
     """A training and a test part as positions."""
     try:
         train, test = (np.asarray(one) for one in given)
@@ -254,7 +254,7 @@ SEEDS = 2**32
 """Seeds of scikit-learn are below; larger ones are taken modulo."""
 
 
-def _splits(data: Instance, k: int, seed: int) -> Sequence[Pair]:
+def _make_splits(data: Instance, k: int, seed: int) -> Sequence[Pair]:
     """The rows of training and of test of every fold."""
     from sklearn.model_selection import LeaveOneGroupOut, StratifiedGroupKFold, StratifiedKFold
 

@@ -27,13 +27,13 @@ from mipfs.formulation.program import TooLargeError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.lab.studies.ladder_report import ladder_blocks
 from mipfs.plumbing.declared import Seconds, check_arguments
-from mipfs.plumbing.signals import heard
+from mipfs.plumbing.signals import hearing_signals
 from mipfs.plumbing.typed_json import Such, Texts, Whole, Written, read
 from mipfs.problem import Problem
 from mipfs.report.blocks import ReportBlock, Reported
 from mipfs.report.frame import pandas_for
 from mipfs.report.numbers import number
-from mipfs.report.visible import as_json, finite_or_none, visible
+from mipfs.report.visible import as_json, escape_invisible, finite_or_none
 from mipfs.result.advice import ends_all
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import SCHEMA, Record, Result, Status, StopReason
@@ -141,7 +141,7 @@ class Comparison(Reported):
     command: str | None = None
 
     def __repr__(self) -> str:
-        bounds = ", ".join(f"{visible(rung.name)} {number(rung.value)}" for rung in self.ladder)
+        bounds = ", ".join(f"{escape_invisible(rung.name)} {number(rung.value)}" for rung in self.ladder)
         return f"<Comparison incumbent {number(self.incumbent)}, {bounds}>"
 
     def blocks(self) -> list[ReportBlock]:
@@ -271,7 +271,7 @@ def compare(
     chosen = _choose_names(rungs)
     params = {**parameters(problem), "time_limit": time_limit}
     if problem.selection.minimise(problem.penalty)[0] is None:
-        ladder = tuple(_idle(name, "no selection satisfies the rows") for name in chosen)
+        ladder = tuple(_unsolved_rung(name, "no selection satisfies the rows") for name in chosen)
         return Comparison(params, math.inf, (), ladder, problem.selection.conflict())
     options = {"time_limit": time_limit, "callback": callback, "observers": tuple(observers), "verbose": verbose}
     climb = _Climb(problem, options)
@@ -368,7 +368,7 @@ class _Climb:
 
     def _solve(self, name: str) -> RungResult:
         if name in CONIC:
-            return self._conic(name) if not self.problem.is_joint else self._joint(name)
+            return self._conic_rung(name) if not self.problem.is_joint else self._joint_rung(name)
         if name == "exact":
             if self.problem.atoms.count > MAX_EXACT:
                 raise TooLargeError(f"{self.problem.atoms.count} features; at most {MAX_EXACT} here")
@@ -387,7 +387,7 @@ class _Climb:
         upper = math.inf if result.relaxed is None else result.relaxed["upper"]
         return _result_of_rung(name, result.bound, upper, result, size)
 
-    def _joint(self, name: str) -> RungResult:
+    def _joint_rung(self, name: str) -> RungResult:
         """The structural SVM on all atoms, by its bundle; those of largest weights make a classifier."""
         if name != "plain":
             raise UsageError("it is declared for losses that are a sum over the samples")
@@ -395,7 +395,7 @@ class _Climb:
         run = Run(self.problem, kelley.Options())
         everything = np.ones(self.problem.atoms.count)
         subproblem = Subproblem(problem)
-        with heard():
+        with hearing_signals():
             solved = subproblem.solve(everything, 0.1 * RUNG_GAP)
             rounding.round_to(run, [subproblem.weights()])
         if run.incumbent is not None and run.objective < self.incumbent:
@@ -409,7 +409,7 @@ class _Climb:
         lower = solved.cut(everything)
         return RungResult(name, lower, solved.svm.primal, run.elapsed, size, "stalled", f"solved{without}")
 
-    def _conic(self, name: str) -> RungResult:
+    def _conic_rung(self, name: str) -> RungResult:
         loaded = formulation.load(CONIC[name])
         entry = loaded.entry
         declare = loaded.declare
@@ -436,7 +436,7 @@ class _Climb:
     def _run(self, driver: str, **options: Any) -> Result:
         own = drivers.get_driver(driver).CAPABILITY
         gap = RUNG_GAP if own.is_exact or own.is_declared else KELLEY_GAP
-        with heard() as strike:
+        with hearing_signals() as strike:
             result = drivers.solve(self.problem, driver, gap=gap, **self.common, **options)
         if result.objective < self.incumbent:
             self.incumbent, self.selected = result.objective, result.selected
@@ -463,7 +463,7 @@ def _missed_rung(name: str, status: str) -> RungResult:
     return RungResult(name, -math.inf, math.inf, 0.0, None, status, ran=False)
 
 
-def _idle(name: str, status: str) -> Rung:
+def _unsolved_rung(name: str, status: str) -> Rung:
     return Rung(name, True, -math.inf, math.inf, 0.0, None, status)
 
 

@@ -19,12 +19,19 @@ def ladder_blocks(comparison: Comparison, n_rows: int | None = None) -> list[Rep
         *([] if n_rows is None else [("rows", str(n_rows))]),
     ]
     lines = [
-        (rung.name, rung.status, number(rung.value), percent(rung.gap), f"{rung.seconds:.2f}", _size(rung.size))
+        (
+            rung.name,
+            rung.status,
+            number(rung.value),
+            percent(rung.gap),
+            f"{rung.seconds:.2f}",
+            _program_size_text(rung.size),
+        )
         for rung in comparison.ladder
     ]
     header = ("rung", "status", "bound", "gap", "seconds", "size")
     return [NamedValues(pairs), Table(header, lines, title="The ladder", left=2)]
 
 
-def _size(size: Any) -> str:
+def _program_size_text(size: Any) -> str:
     return "-" if size is None else f"{size['constraints']} x {size['variables']}"

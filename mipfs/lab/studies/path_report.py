@@ -30,23 +30,23 @@ def path_blocks(found: SolutionPath) -> list[ReportBlock]:
         pairs += [("cold", f"{total + saved:.2f} s, so the path saved {saved:.2f} s")]
     if found.interrupted:
         pairs += [("stopped", "interrupted, or its total limit was up: these are the points that were reached")]
-    supports = [(*_values(p), _support(p)) for p in found.points]
+    supports = [(*_place_cells(p), _support_text(p)) for p in found.points]
     header, lines = cells(found)
     blocks: list[ReportBlock] = [
         NamedValues(pairs),
         Table(header, lines, title="The path", left=0),
         Table((*found.axes, "features"), supports, title="The supports", left=len(found.axes) + 1),
     ]
-    blocks += [] if found.row is None else _bought(found)
+    blocks += [] if found.row is None else _bought_blocks(found)
     table = between_table(found)
     blocks += [] if table is None else [Sentence(f"\n{BETWEEN}"), table]
-    blocks += [] if found.best is None else _choice(found, found.best)
+    blocks += [] if found.best is None else _choice_blocks(found, found.best)
     if found.best is not None and (words := constant_words(found.best.result)):
         blocks.append(NamedValues([("classifier", Alarm(words))]))
     return blocks
 
 
-def _bought(found: SolutionPath) -> list[ReportBlock]:
+def _bought_blocks(found: SolutionPath) -> list[ReportBlock]:
     """What a unit of the row bought between two values, and the words for it."""
     assert found.row is not None
     words = f"\nwhat a unit of {found.row.name!r} bought on average, from one value to the next: proven, no derivative"
@@ -64,7 +64,7 @@ def _show_value(value: float) -> str:
     return number(value) if math.isfinite(value) else "-"
 
 
-def _support(point: PathPoint) -> str:
+def _support_text(point: PathPoint) -> str:
     """The features of a point; that its classifier is constant where it has none."""
     is_constant = point.result.has_classifier and not point.result.weights
     return (", ".join(point.selected) or "-") + (" (a constant classifier)" if is_constant else "")
@@ -96,7 +96,7 @@ def folds_of(found: SolutionPath) -> str:
     return f"{found.folds} folds" + ("" if found.folds_by is None else f" by {found.folds_by}")
 
 
-def _choice(found: SolutionPath, best: PathPoint) -> list[ReportBlock]:
+def _choice_blocks(found: SolutionPath, best: PathPoint) -> list[ReportBlock]:
     """What cross-validation chose; by the one-standard-error rule beside the point of least error."""
     if found.rule == "least-error":
         error = f"{error_of(found)} {best.error:.4f} ± {best.standard_error:.4f}; ± is one standard error"
@@ -111,7 +111,7 @@ def _choice(found: SolutionPath, best: PathPoint) -> list[ReportBlock]:
     return [Sentence(line), NamedValues(pairs)]
 
 
-def _values(point: PathPoint) -> tuple[str, ...]:
+def _place_cells(point: PathPoint) -> tuple[str, ...]:
     return tuple(f"{value:g}" for value in point.place.values())
 
 
@@ -128,7 +128,7 @@ def cells(found: SolutionPath) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     )
     lines = []
     for p in found.points:
-        line = [*_values(p), p.status.name.lower(), number(p.objective), number(p.bound), percent(p.gap)]
+        line = [*_place_cells(p), p.status.name.lower(), number(p.objective), number(p.bound), percent(p.gap)]
         line += [str(len(p.selected)), f"{p.seconds:.2f}", str(p.cuts_carried), str(p.cuts), str(p.subproblems)]
         if is_cold:
             saved = p.seconds_saved

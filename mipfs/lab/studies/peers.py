@@ -61,7 +61,9 @@ class Peer:
         check_weight(C)
         if np.any(data.sample_weight != data.sample_weight[0]):
             raise UsageError(f"{self.name} does not weigh samples; leave the weights out")
-        ids = spliced(data, M) if self.name == ABESS else _chosen(self.name, data, M, C, setting)
+        ids = (
+            select_by_splicing(data, M) if self.name == ABESS else _columns_by_selector(self.name, data, M, C, setting)
+        )
         return MethodFit(plain_svm(data, ids, C, setting.bias))
 
 
@@ -82,7 +84,7 @@ def _class_of(name: str) -> tuple[Any, str]:
     return known[wanted], counted[wanted][0]
 
 
-def _chosen(name: str, data: Instance, M: int, C: float, setting: MethodSetting) -> Integers:
+def _columns_by_selector(name: str, data: Instance, M: int, C: float, setting: MethodSetting) -> Integers:
     """The columns that a selector of scikit-learn leaves, where it needs a classifier with the SVM of squared hinge."""
     from inspect import signature
 
@@ -101,7 +103,7 @@ def _chosen(name: str, data: Instance, M: int, C: float, setting: MethodSetting)
     return np.flatnonzero(selector.get_support()).astype(np.int64)
 
 
-def spliced(data: Instance, M: int) -> Integers:
+def select_by_splicing(data: Instance, M: int) -> Integers:
     """The support of M that abess finds; constant columns, which it refuses, are left out."""
     from abess.linear import LogisticRegression
 

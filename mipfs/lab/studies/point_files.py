@@ -61,7 +61,8 @@ def save(path: SolutionPath, file: Path, limit: float) -> None:
     folds = {} if path.fold is None else {FOLDS: npz_bytes({FOLD if path.fold.ndim == 1 else PART: path.fold})}
     content, entries = archive.packed_together((point.result for point in path.points), name, limit, folds)
     points = [
-        replace(point, result=point.result._claiming(entry)) for point, entry in zip(path.points, entries, strict=True)
+        replace(point, result=point.result._with_certified_bound(entry))
+        for point, entry in zip(path.points, entries, strict=True)
     ]
     beside = None if content is None else {"file": name, "sha256": hashlib.sha256(content).hexdigest()}
     written = replace(path, points=tuple(points), certificate=beside)

@@ -96,7 +96,7 @@ class PointStore:
         head = {"kind": KIND, "version": VERSION, "driver": driver, "data": base.atoms.stamp}
         head["problem"] = stamp_of(_fix_axes(base, axes))
         if goes_on:
-            lines = _lines(self.path)
+            lines = _read_valid_lines(self.path)
             _check(lines[0], head, self.path)
             self._kept = {(line["problem"], line["cold"]): line for line in lines[1:] if _is_solve(line)}
             return
@@ -108,7 +108,7 @@ class PointStore:
                     f"{self.path} is there already; go on with it by `mipfs resume {self.path}` or --resume, or name "
                     "another file"
                 )
-            output_file.save([(self.path, _line(head))])
+            output_file.save([(self.path, _encode_line(head))])
 
     def find(self, problem: Problem, *, cold: bool = False) -> StoredSolve | None:
         """What was found of a problem; None where nothing was, or not to the gap and options that are asked now."""
@@ -120,7 +120,7 @@ class PointStore:
             content = None if line["certificate"] is None else base64.b64decode(line["certificate"])
         except (DataError, ValueError, TypeError):
             return None
-        if not self._suffices(line["options"], result):
+        if not self._is_reusable(line["options"], result):
             return None
         pool = _pool_of(problem, line.get("cuts"))
         return StoredSolve(replace(result, sidecar=content, path=self.path), line["about"], pool)
@@ -143,12 +143,12 @@ class PointStore:
             "cold": cold,
             "options": self._options,
             "about": dict(about),
-            "result": result._claiming(entry).document(),
+            "result": result._with_certified_bound(entry).document(),
             "certificate": None if content is None else base64.b64encode(content).decode("ascii"),
             **_cuts_of(pool),
         }
         try:
-            _append(self.path, _line(line))
+            _append_line(self.path, _encode_line(line))
         except OSError as error:
             self._is_dead = True
             warnings.warn(
@@ -158,7 +158,7 @@ class PointStore:
                 stacklevel=2,
             )
 
-    def _suffices(self, options: Mapping[str, Any], result: Result) -> bool:
+    def _is_reusable(self, options: Mapping[str, Any], result: Result) -> bool:
         """Whether a solve is what would come of it now: the same options, or proven with others that only limit."""
         if options == self._options:
             return True
@@ -187,13 +187,13 @@ def began_of(path: str | Path) -> StartCommand:
     ------
     DataError
     """
-    head = _lines(Path(path))[0]
+    head = _read_valid_lines(Path(path))[0]
     arguments, folder = head.get("arguments"), head.get("folder")
     _require_known(isinstance(arguments, list) and isinstance(folder, str), Path(path))
     return StartCommand(tuple(map(str, arguments or ())), str(folder))
 
 
-def _lines(path: Path) -> list[Mapping[str, Any]]:
+def _read_valid_lines(path: Path) -> list[Mapping[str, Any]]:
     """The lines whose digest fits, the first of which must be one."""
     try:
         texts = path.read_bytes().split(b"\n")
@@ -215,12 +215,12 @@ def _parse_line(text: bytes) -> Mapping[str, Any] | None:
     return line if isinstance(line, dict) else None
 
 
-def _line(document: Mapping[str, Any]) -> bytes:
+def _encode_line(document: Mapping[str, Any]) -> bytes:
     body = json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
     return digest([body]).encode() + b" " + body + b"\n"
 
 
-def _append(path: Path, line: bytes) -> None:
+def _append_line(path: Path, line: bytes) -> None:
     """Append a line, on disk when it returns; on an error the file ends where it ended.
 
     Two that append at once, such as paths that go on with one file, wait for one another.

@@ -183,13 +183,13 @@ def prefer(
     if by == "cost" and not any(problem.data.cost.values()):
         raise UsageError("the features of the data cost nothing; give them costs, by [cost] in its .toml or cost=")
     supports = result.near_optimal["supports"]
-    scores, y = (None, np.zeros(0)) if held_out is None else _scores(problem.data, result, held_out)
-    chooses, judges = _halves(y, np.random.default_rng(seed)) if by == "auc" else (None, np.arange(y.size))
+    scores, y = (None, np.zeros(0)) if held_out is None else _held_out_scores(problem.data, result, held_out)
+    chooses, judges = _stratified_halves(y, np.random.default_rng(seed)) if by == "auc" else (None, np.arange(y.size))
     if by == "cost":
         values = [float(sum(problem.data.cost[name] for name in one["selected"])) for one in supports]
     elif by == "auc":
         assert scores is not None
-        values = [_auc(scores[k], y, chooses) for k in range(len(supports))]
+        values = [_roc_auc(scores[k], y, chooses) for k in range(len(supports))]
     else:
         found = stability(problem, draws=draws, seed=seed, jobs=jobs)
         share = {one.name: one.frequency for one in found.features}
@@ -201,12 +201,12 @@ def prefer(
     sign = 1.0 if by == "cost" else -1.0
     order = sorted(range(len(sets)), key=lambda k: (sign * sets[k].value, sets[k].objective))
     least = min(range(len(sets)), key=lambda k: sets[k].objective)
-    judged = () if scores is None else tuple(_judged(scores[k], y, judges) for k in (least, order[0]))
+    judged = () if scores is None else tuple(_judge_scores(scores[k], y, judges) for k in (least, order[0]))
     ranked = tuple(sets[k] for k in order)
     return Preference(by, ranked, sets[least], bool(result.near_optimal["complete"]), judges.size, judged)
 
 
-def _scores(data: Instance, result: Result, held_out: Instance) -> tuple[Array, Array]:
+def _held_out_scores(data: Instance, result: Result, held_out: Instance) -> tuple[Array, Array]:
     """The decision values (S, n) of the S listed classifiers on held-out rows, and their labels (n,) as signs."""
     assert result.near_optimal is not None
     supports = result.near_optimal["supports"]
@@ -219,7 +219,7 @@ def _scores(data: Instance, result: Result, held_out: Instance) -> tuple[Array, 
     return np.array([own + one["intercept"] for own, one in zip(scores, supports, strict=True)]), y
 
 
-def _halves(y: Array, rng: np.random.Generator) -> tuple[Integers, Integers]:
+def _stratified_halves(y: Array, rng: np.random.Generator) -> tuple[Integers, Integers]:
     """Two halves of the rows, of each class as many in both, the first one more where they are odd."""
     parts: tuple[list[npt.NDArray[np.int64]], list[npt.NDArray[np.int64]]] = ([], [])
     for side in (-1.0, 1.0):
@@ -232,11 +232,11 @@ def _halves(y: Array, rng: np.random.Generator) -> tuple[Integers, Integers]:
     return np.sort(np.concatenate(parts[0])), np.sort(np.concatenate(parts[1]))
 
 
-def _auc(scores: Array, y: Array, rows: Integers | None) -> float:
+def _roc_auc(scores: Array, y: Array, rows: Integers | None) -> float:
     """The area under the ROC curve on some rows."""
     return float(measure_value("roc-auc", y[rows], scores[rows]))
 
 
-def _judged(scores: Array, y: Array, rows: Integers) -> Judgement:
+def _judge_scores(scores: Array, y: Array, rows: Integers) -> Judgement:
     """How scores do on some rows."""
-    return Judgement(_auc(scores, y, rows), float(np.mean((scores[rows] > 0) != (y[rows] > 0))))
+    return Judgement(_roc_auc(scores, y, rows), float(np.mean((scores[rows] > 0) != (y[rows] > 0))))

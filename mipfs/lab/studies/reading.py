@@ -48,7 +48,7 @@ def load(path: str | Path) -> Study:
         return read_scorecard(path)
 
     def parsed() -> tuple[Study, Mapping[str, Any] | None]:
-        found = _study(path)
+        found = _read_study(path)
         return found, found.certificate if isinstance(found, SolutionPath) else None
 
     found, sidecar = pair.read(path, parsed)
@@ -60,7 +60,7 @@ def load(path: str | Path) -> Study:
     return attach_certificates(found, path, content)
 
 
-def _study(path: Path) -> Study:
+def _read_study(path: Path) -> Study:
     """What a JSON holds, without the certificates beside it."""
     with opened(path) as stream:
         content = stream.read()
@@ -78,7 +78,7 @@ def _study(path: Path) -> Study:
     if isinstance(document, dict) and "ladder" in document:
         return comparison_of(path, document)
     if isinstance(document, dict) and "points" in document:
-        found = path_of(path, document)
+        found = read_solution_path(path, document)
         documents.require_consistent(path, document)
         return found
     if isinstance(document, dict) and {"draws", "sets", "features"} <= document.keys():
@@ -127,7 +127,7 @@ def stability_of(path: Path, document: Mapping[str, Any]) -> SelectionStability:
     return SelectionStability.of(found)
 
 
-def path_of(path: Path, document: Mapping[str, Any]) -> SolutionPath:
+def read_solution_path(path: Path, document: Mapping[str, Any]) -> SolutionPath:
     """The path in a file, of its JSON; the cold solves, of which it has the seconds alone, are left out.
 
     Raises
@@ -137,7 +137,7 @@ def path_of(path: Path, document: Mapping[str, Any]) -> SolutionPath:
     """
     saved = documents.path_of(path, document)
     found = saved.document
-    points = tuple(_point(line, place, path) for line, place in zip(found["points"], saved.places, strict=True))
+    points = tuple(_read_point(line, place, path) for line, place in zip(found["points"], saved.places, strict=True))
     return SolutionPath(
         found["axis"],
         found["params"],
@@ -146,26 +146,26 @@ def path_of(path: Path, document: Mapping[str, Any]) -> SolutionPath:
         found["interrupted"],
         found["folds"],
         found["seed"],
-        _value(saved.chosen["best"]),
-        _value(saved.chosen["least-error"]),
-        _value(saved.chosen["one-se"]),
+        _read_place(saved.chosen["best"]),
+        _read_place(saved.chosen["least-error"]),
+        _read_place(saved.chosen["one-se"]),
         "one-se" if found.get("rule") == "one-se" else "least-error",
         found.get("command"),
         found.get("certificate"),
         row=None if found.get("row") is None else MovedRow(**found["row"]),
-        between=tuple(_between(one) for one in found.get("between", ())),
+        between=tuple(_read_between(one) for one in found.get("between", ())),
         by=found.get("by"),
         folds_by=found.get("folds_by"),
     )
 
 
-def _between(entry: Mapping[str, Any]) -> Between:
+def _read_between(entry: Mapping[str, Any]) -> Between:
     """A set at a C between two points."""
     place = {axis: entry[axis] for axis in ("C", "M") if axis in entry}
     return Between(place, tuple(entry["selected"]), dict(entry["weights"]), *map(entry.__getitem__, NUMBERS))
 
 
-def _point(line: Mapping[str, Any], place: documents.Place, path: Path) -> PathPoint:
+def _read_point(line: Mapping[str, Any], place: documents.Place, path: Path) -> PathPoint:
     result = Result.from_json(json.dumps(line["result"]), path=path)
     carried = line["cuts_carried"], line["cuts"], line["start"], line.get("added", "")
     classifiers = line.get("fold_classifiers", ())
@@ -178,7 +178,7 @@ def _point(line: Mapping[str, Any], place: documents.Place, path: Path) -> PathP
     )  # fmt: skip
 
 
-def _value(place: documents.Place | None) -> Value | None:
+def _read_place(place: documents.Place | None) -> Value | None:
     """The value on the only axis, or those on all axes, of a point that was chosen."""
     values = () if place is None else tuple(place.values())
     return None if not values else values[0] if len(values) == 1 else values

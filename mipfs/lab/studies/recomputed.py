@@ -44,7 +44,7 @@ def recompute_folds(
     data : Instance, as the path was solved on
     fold : (n,) the fold of every sample as the archive has it, or None
     """
-    odd = _impossible(document)
+    odd = _reason_not_recomputable(document)
     if odd:
         return replace(found, unchecked=(*found.unchecked, f"the folds, solved again: {odd}"))
     if document.get("folds_by") is not None:
@@ -69,7 +69,7 @@ def _compare_errors(
 ) -> tuple[str, dict[str, str], int]:
     """The first error that is another, the places that cannot be compared and why, and how many errors agree."""
     points = document["points"]
-    steps = _steps(document, _problem(document, data))
+    steps = _steps_of_path(document, _problem_of_path(document, data))
     options: dict[str, Any] = {"seed": document["seed"], "gap": points[0]["result"]["params"]["gap"]}
     cut = [point for point in points if point["stop_reason"] in LIMITS]
     if cut:
@@ -95,7 +95,7 @@ def _compare_errors(
     return "", unknown, compared
 
 
-def _impossible(document: Mapping[str, Any]) -> str:
+def _reason_not_recomputable(document: Mapping[str, Any]) -> str:
     """Why the folds of a path cannot be solved again; "" where they can."""
     first = document["points"][0]["result"]
     if document["folds"] is None:
@@ -110,7 +110,7 @@ def _impossible(document: Mapping[str, Any]) -> str:
     return ""
 
 
-def _problem(document: Mapping[str, Any], data: Instance) -> Problem:
+def _problem_of_path(document: Mapping[str, Any], data: Instance) -> Problem:
     """The problem of a path at its first value of every axis, or with the rows that it began with."""
     params = {**document["params"]}
     for axis in document["axis"].split(","):
@@ -130,12 +130,12 @@ def _problem(document: Mapping[str, Any], data: Instance) -> Problem:
         data,
         atoms=Features(data),
         lam=params["lambda"],
-        rows=_rows(_in_order(document)[0]["result"]["rows"], data),
+        rows=_rows_of_json(_in_order(document)[0]["result"]["rows"], data),
         forced_in=tuple(params.get("forced_in") or ()),
         forced_out=tuple(params.get("forced_out") or ()),
         weight_bounds=params.get("weight_bounds") or {},
         weight_rows=of_stated(params),
-        class_weight="balanced" if balanced else {_label(data, name): value for name, value in weights.items()},
+        class_weight="balanced" if balanced else {_label_of_data(data, name): value for name, value in weights.items()},
         cardinality=params["M"] is not None,
         **given,
     )
@@ -148,11 +148,11 @@ def _is_balanced(data: Instance, weights: Mapping[str, float]) -> bool:
     return even is not None and all(a is not None and math.isclose(a, b) for a, b in zip(own, even, strict=True))
 
 
-def _label(data: Instance, name: str) -> Any:
+def _label_of_data(data: Instance, name: str) -> Any:
     return next((one for one in (data.labels.negative, data.labels.positive) if str(one) == name), name)
 
 
-def _rows(stated: Sequence[Mapping[str, Any]], data: Instance) -> Rows:
+def _rows_of_json(stated: Sequence[Mapping[str, Any]], data: Instance) -> Rows:
     """Rows of the JSON."""
     rows = [
         Row(
@@ -173,7 +173,7 @@ def _in_order(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return sorted(points, key=lambda point: int(point["rows"])) if document["axis"] == "rows" else points
 
 
-def _steps(document: Mapping[str, Any], problem: Problem) -> PathSteps:
+def _steps_of_path(document: Mapping[str, Any], problem: Problem) -> PathSteps:
     """The steps of a path."""
     params = document["params"]
     if document["axis"] != "rows":
@@ -182,4 +182,4 @@ def _steps(document: Mapping[str, Any], problem: Problem) -> PathSteps:
     points = _in_order(document)
     held = [point["result"]["rows"] for point in points]
     more = [rows[len(before) :] for before, rows in itertools.pairwise(held)]
-    return steps_of(problem, None, None, None, [_rows(one, problem.data) for one in more])
+    return steps_of(problem, None, None, None, [_rows_of_json(one, problem.data) for one in more])

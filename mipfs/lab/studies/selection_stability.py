@@ -167,7 +167,7 @@ class SelectionStability(Reported):
             ("problem", state_parameters(self.params)),
             ("draws", f"{how}, {about}; {self.proven} proven to be the best of their draw"),
             ("whole data", f"{self.whole.status.name}, {len(self.whole.selected)} selected"),
-            ("stability", "undefined" if self.index is None else _index(self.index)),
+            ("stability", "undefined" if self.index is None else _index_in_words(self.index)),
         ]
         rows = [
             (one.name, "yes" if one.selected else "", f"{one.frequency:.2f}", f"{one.lower:.2f} to {one.upper:.2f}")
@@ -354,7 +354,8 @@ def _count_frequencies(
     order = {name: k for k, name in enumerate(problem.atoms.names)}
     chosen = sorted(counts, key=lambda name: (-counts[name], order[name]))
     features = tuple(
-        Frequency(name, counts[name], *wilson(counts[name], len(sets)), name in whole.selected) for name in chosen
+        Frequency(name, counts[name], *wilson_interval(counts[name], len(sets)), name in whole.selected)
+        for name in chosen
     )
     proven = sum(result.status is Status.OPTIMAL for result in found)
     index = None
@@ -363,7 +364,7 @@ def _count_frequencies(
     return SelectionStability(parameters(problem), *kind, seed, whole, sets, proven, features, index, asked)
 
 
-def wilson(count: int, n: int, level: float = LEVEL) -> tuple[float, float, float]:
+def wilson_interval(count: int, n: int, level: float = LEVEL) -> tuple[float, float, float]:
     """The share of `count` in `n`, and the ends of Wilson's interval; 0, 0 and 1 where `n` is 0."""
     if n == 0:
         return 0.0, 0.0, 1.0
@@ -374,7 +375,7 @@ def wilson(count: int, n: int, level: float = LEVEL) -> tuple[float, float, floa
     return p, (0.0 if count == 0 else middle - reach), (1.0 if count == n else middle + reach)
 
 
-def _index(found: Stability) -> str:
+def _index_in_words(found: Stability) -> str:
     """Nogueira's index in words."""
     return (
         f"{found.index:.3f}, from {found.lower:.3f} to {found.upper:.3f} (Nogueira's index: 1 where all draws select "

@@ -18,7 +18,7 @@ from mipfs.lab.studies.between import Between
 from mipfs.lab.studies.steps import MovedRow, Place
 from mipfs.report.blocks import NamedValues, ReportBlock, Reported, Sentence
 from mipfs.report.frame import pandas_for
-from mipfs.report.visible import as_json, finite_or_none, visible
+from mipfs.report.visible import as_json, escape_invisible, finite_or_none
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import CERTIFICATE_LIMIT, SCHEMA, Result, Status
 
@@ -206,7 +206,8 @@ class SolutionPath(Reported):
         stopped = ", interrupted" if self.interrupted else ""
         seconds = sum(point.seconds for point in self.points)
         points = f"{len(self.points)} point{'' if len(self.points) == 1 else 's'}"
-        return f"<SolutionPath along {self.axis}, {points}{stopped}{chosen}, {visible(self.driver)}, {seconds:.2f} s>"
+        driver = escape_invisible(self.driver)
+        return f"<SolutionPath along {self.axis}, {points}{stopped}{chosen}, {driver}, {seconds:.2f} s>"
 
     def blocks(self) -> list[ReportBlock]:
         """Of the report: every point, the supports, and what folds chose."""
@@ -267,10 +268,10 @@ class SolutionPath(Reported):
         """
         if self.row is None:
             return ()
-        ordered = sorted(self.points, key=lambda point: self._looser(float(point.place[self.axis])))
+        ordered = sorted(self.points, key=lambda point: self._looseness_key(float(point.place[self.axis])))
         return tuple(RowShadowPrice.between(tight, loose, self.axis) for tight, loose in itertools.pairwise(ordered))
 
-    def _looser(self, value: float) -> float:
+    def _looseness_key(self, value: float) -> float:
         return value if self.row is None else self.row.looser(value)
 
     @property
@@ -340,12 +341,12 @@ class SolutionPath(Reported):
         ]
         command = {} if self.command is None else {"command": self.command}
         head = {"schema": SCHEMA, **command, "axis": self.axis, "params": self.params, "driver": self.driver}
-        validation = {"folds": self.folds, "seed": self.seed, "chosen": self._named(self.chosen)}
+        validation = {"folds": self.folds, "seed": self.seed, "chosen": self._named_values(self.chosen)}
         if self.rule == "one-se":
-            both = {name: self._named(getattr(self, name)) for name in ("least_error", "one_se")}
+            both = {name: self._named_values(getattr(self, name)) for name in ("least_error", "one_se")}
             validation |= {"rule": self.rule, **both}
         elif self.one_se is not None:
-            validation["one_se"] = self._named(self.one_se)
+            validation["one_se"] = self._named_values(self.one_se)
         validation |= {name: said for name in ("by", "folds_by") if (said := getattr(self, name)) is not None}
         beside: dict[str, Any] = {} if self.certificate is None else {"certificate": dict(self.certificate)}
         if self.row is not None:
@@ -360,7 +361,7 @@ class SolutionPath(Reported):
         known = self.fold is not None and point.fold_classifiers
         return {"fold_classifiers": [dict(one) for one in point.fold_classifiers]} if known else {}
 
-    def _named(self, value: Value | None) -> Any:
+    def _named_values(self, value: Value | None) -> Any:
         return dict(zip(self.axes, value, strict=True)) if isinstance(value, tuple) else value
 
     def to_json(self) -> str:

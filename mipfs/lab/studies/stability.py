@@ -46,7 +46,7 @@ class Stability:
     level: float = LEVEL
 
 
-def shares(sets: Sequence[npt.ArrayLike]) -> tuple[Integers, Array]:
+def selection_shares(sets: Sequence[npt.ArrayLike]) -> tuple[Integers, Array]:
     """The features that some set holds, and the share of the sets that hold each.
 
     Parameters
@@ -58,12 +58,12 @@ def shares(sets: Sequence[npt.ArrayLike]) -> tuple[Integers, Array]:
     ids : (q,) positions, those in most sets first, of equal ones the first
     share : (q,) in (0, 1]
     """
-    ids, counts = np.unique(np.concatenate([_ids(one) for one in sets]), return_counts=True)
+    ids, counts = np.unique(np.concatenate([_as_ids(one) for one in sets]), return_counts=True)
     order = np.argsort(-counts, kind="stable")
     return ids[order], counts[order] / len(sets)
 
 
-def _ids(one: npt.ArrayLike) -> Integers:
+def _as_ids(one: npt.ArrayLike) -> Integers:
     return np.asarray(one, dtype=np.int64).ravel()
 
 
@@ -89,7 +89,7 @@ def stability(sets: Sequence[npt.ArrayLike], p: int, level: float = LEVEL) -> St
     """
     if not 0.0 < level < 1.0:
         raise UsageError(f"level = {level!r} must lie between 0 and 1")
-    chosen = [_ids(one) for one in sets]
+    chosen = [_as_ids(one) for one in sets]
     for one in chosen:
         if np.unique(one).size < one.size or np.any((one < 0) | (one >= p)):
             raise UsageError(f"a set of features must hold different positions from 0 to {p - 1}")
@@ -97,7 +97,7 @@ def stability(sets: Sequence[npt.ArrayLike], p: int, level: float = LEVEL) -> St
     sizes = np.array([one.size for one in chosen], dtype=float)
     if m < 2 or sizes.sum() in (0.0, float(m) * p):
         return None
-    held, share = shares(chosen)
+    held, share = selection_shares(chosen)
     of = dict(zip(held.tolist(), share.tolist(), strict=True))
     mean = float(sizes.mean()) / p
     spread = mean * (1.0 - mean)

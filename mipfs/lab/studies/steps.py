@@ -53,7 +53,7 @@ class MovedRow:
         return -value if self.side == "lb" else value
 
 
-def falls(axis: str, row: MovedRow | None) -> bool:
+def is_optimum_falling(axis: str, row: MovedRow | None) -> bool:
     """Whether the optimum falls where the value on an axis grows; it rises on the others."""
     return axis == "M" or (axis == END and row is not None and row.side != "lb")
 
@@ -126,10 +126,10 @@ def steps_of(
     asked = {axis: values for axis, values in of_axis.items() if values is not None}
     walked = [sorted(values, reverse=axis == "lambda") for axis, values in asked.items()]
     places = tuple(dict(zip(asked, place, strict=True)) for place in itertools.product(*walked))
-    return PathSteps(asked, places, tuple(_at(base, place) for place in places), ("",) * len(places))
+    return PathSteps(asked, places, tuple(_problem_at(base, place) for place in places), ("",) * len(places))
 
 
-def _at(base: Problem, place: Place) -> Problem:
+def _problem_at(base: Problem, place: Place) -> Problem:
     """The problem with the values of a place; an M brings the cardinality row with it, even one that was dropped."""
     names = {"lambda": "lam"}
     changes: dict[str, Any] = {names.get(axis, axis): value for axis, value in place.items()}

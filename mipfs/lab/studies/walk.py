@@ -25,21 +25,30 @@ from mipfs.errors import UsageError
 from mipfs.lab.studies.between import between_points
 from mipfs.lab.studies.chains import SolvedStep, walk_chains
 from mipfs.lab.studies.choice import least_error, one_standard_error
-from mipfs.lab.studies.folds import Fold, check_both, fold_of, settled, stratify
+from mipfs.lab.studies.folds import Fold, check_both, fold_of, settle_folds, stratify
 from mipfs.lab.studies.lambdas import lambda_values, parse_count
 from mipfs.lab.studies.point_store import PointStore, StoredSolve
 from mipfs.lab.studies.solution_path import PathPoint, SolutionPath
-from mipfs.lab.studies.steps import MovedRow, PathSteps, Place, falls, is_moved, over_end, place_text, steps_of
+from mipfs.lab.studies.steps import (
+    MovedRow,
+    PathSteps,
+    Place,
+    is_moved,
+    is_optimum_falling,
+    over_end,
+    place_text,
+    steps_of,
+)
 from mipfs.measures.judged import check_by
 from mipfs.plumbing.declared import Count, Natural, Positive, Seed, check_arguments
-from mipfs.plumbing.signals import heard
+from mipfs.plumbing.signals import hearing_signals
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.report.numbers import number, percent
 from mipfs.result.advice import ends_all
 from mipfs.result.result import Result, Status
 from mipfs.result.state import StartCommand
-from mipfs.run.carry import carry, support
+from mipfs.run.carry import carry_cuts, support
 from mipfs.run.parameters import parameters
 from mipfs.run.run import Observer
 from mipfs.run.side_by_side import jobs_of, limits_of
@@ -143,7 +152,7 @@ def path(
         raise UsageError("one_se needs an order from simple to complex, which added rows have not; leave it out")
     if by is not None and folds is None:
         raise UsageError(f"by = {by!r} is what folds choose by; give folds too, such as folds = 10")
-    data, count = (base.data, None) if folds is None else settled(base.data, folds)
+    data, count = (base.data, None) if folds is None else settle_folds(base.data, folds)
     if by is not None:
         check_by(by)
     if isinstance(lam, str):
@@ -155,9 +164,9 @@ def path(
     alone = cold or (jobs is None and (on_begin is not None or bool(observers)))
     side = jobs_of(1 if alone else jobs, (1 + (count or 0)) * steps.legs)
     if verbose:
-        on_begin, on_point = _aloud(on_begin, _say), _aloud(on_point, _say_point)
+        on_begin, on_point = _printing_watcher(on_begin, _print_step), _printing_watcher(on_point, _say_point)
     walk = PathWalk(name, {"seed": seed, **limits_of(options, side)}, cold, on_begin, on_point, tuple(observers))
-    walk.store = _store(base, steps, walk, checkpoint, resume)
+    walk.store = _open_point_store(base, steps, walk, checkpoint, resume)
     if count is not None and base.atoms.raw is not base.data:
         made = "folds are for atoms that are columns of the data, and these are made of all its samples"
         raise UsageError(f"{made}; leave folds out, and evaluate the points on samples that were held back")
@@ -246,7 +255,7 @@ def frontier(
     else:
         steps = over_end(base, row, values)
     if verbose:
-        on_begin, on_point = _aloud(on_begin, _say), _aloud(on_point, _say_point)
+        on_begin, on_point = _printing_watcher(on_begin, _print_step), _printing_watcher(on_point, _say_point)
     walk = PathWalk(
         DEFAULT if driver is None else driver, {"seed": seed, **options}, cold, on_begin, on_point, tuple(observers)
     )
@@ -272,7 +281,7 @@ class Checkpoint:
     began: StartCommand
 
 
-def _store(
+def _open_point_store(
     base: Problem,
     steps: PathSteps,
     walk: PathWalk,
@@ -292,7 +301,7 @@ def _store(
     return PointStore(place, *about, began=given.began, goes_on=resume is not None)
 
 
-def _aloud(given: Callable[[Any], object] | None, say: Callable[[Any], object]) -> Callable[[Any], None]:
+def _printing_watcher(given: Callable[[Any], object] | None, say: Callable[[Any], object]) -> Callable[[Any], None]:
     """A watcher that also says what it hears."""
 
     def watch(news: Any) -> None:
@@ -307,7 +316,7 @@ def _say_nothing(_news: Any) -> None:
     """For those whom nobody asks."""
 
 
-def _say(about: str) -> None:
+def _print_step(about: str) -> None:
     print(f"solving {about}", file=sys.stderr, flush=True)
 
 
@@ -359,7 +368,7 @@ class PathWalk:
         try:
             for point, problem in zip(self.solved(steps, ""), steps.problems, strict=False):
                 if self.cold and not self.interrupted:
-                    again = self._cold(problem, place_text(point.place))
+                    again = self._solve_cold(problem, place_text(point.place))
                     point = point if self.interrupted else dataclasses.replace(point, cold=again)
                 done.append(point)
                 self.on_point(point)
@@ -371,7 +380,7 @@ class PathWalk:
         """The points of every fold, of which nothing is to be had after an interrupt."""
         walks: list[list[PathPoint]] = []
         try:
-            for fold, about in zip(parts, _names(parts), strict=True):
+            for fold, about in zip(parts, _name_fold_solves(parts), strict=True):
                 if not self.interrupted:
                     walks.append([*self.solved(steps.on(fold.train), about)])
         except KeyboardInterrupt:
@@ -383,7 +392,7 @@ class PathWalk:
     ) -> tuple[list[PathPoint], list[list[PathPoint]]]:
         """The points, and those of every fold, `jobs` walks at a time."""
         every = [steps, *(steps.on(fold.train) for fold in parts)]
-        points, *of_folds = walk_chains(self, every, ["", *_names(parts)], jobs)
+        points, *of_folds = walk_chains(self, every, ["", *_name_fold_solves(parts)], jobs)
         return points, of_folds
 
     def solved(self, steps: PathSteps, about: str) -> Iterator[PathPoint]:
@@ -410,7 +419,7 @@ class PathWalk:
         kept = None if self.store is None else self.store.find(problem)
         if kept is None:
             self.on_begin(f"{about}{place_text(place)}")
-            kept = self._carry(problem, pool, best)
+            kept = self._solve_warm(problem, pool, best)
         pool = pool if kept.pool is None else kept.pool
         result = kept.result
         if self.interrupted and not result.has_classifier:
@@ -422,14 +431,14 @@ class PathWalk:
         )  # fmt: skip
         return SolvedStep(point, pool, result.selected or best)
 
-    def _carry(self, problem: Problem, pool: CutPool, best: tuple[str, ...]) -> StoredSolve:
+    def _solve_warm(self, problem: Problem, pool: CutPool, best: tuple[str, ...]) -> StoredSolve:
         """Solve a point with what the one before left, and keep it."""
         began = time.perf_counter()
         given: dict[str, Any] = {}
         own = drivers.get_driver(self.driver)
         grows = hasattr(own, "grows") and own.grows(problem, self.options.get("active"))
         if self.takes_pool and not grows:
-            given["pool"] = pool = carry(pool, problem)
+            given["pool"] = pool = carry_cuts(pool, problem)
         start = support(pool, problem, best) if best and self.takes_start else None
         if start is not None:
             given["start"] = start
@@ -444,7 +453,7 @@ class PathWalk:
             self.store.add(problem, result, about, pool=pool if self.takes_pool else None)
         return StoredSolve(result, about, pool)
 
-    def _cold(self, problem: Problem, about: str) -> Result:
+    def _solve_cold(self, problem: Problem, about: str) -> Result:
         """Solve a point from nothing, unless that is kept."""
         kept = None if self.store is None else self.store.find(problem, cold=True)
         if kept is not None:
@@ -457,13 +466,13 @@ class PathWalk:
         return result
 
     def _solve(self, problem: Problem, carried: dict[str, Any]) -> Result:
-        with heard() as strike:
+        with hearing_signals() as strike:
             result = drivers.solve(problem, self.driver, observers=self.observers, **self.options, **carried)
         self.interrupted = strike.has_been or ends_all(result)
         return result
 
 
-def _names(parts: Sequence[Fold]) -> list[str]:
+def _name_fold_solves(parts: Sequence[Fold]) -> list[str]:
     """What is said of the solves of every fold."""
     return [f"fold {number} of {len(parts)}, " for number in range(1, len(parts) + 1)]
 
@@ -519,10 +528,12 @@ def is_wider(other: Result, one: Result) -> bool:
     Their allowances go with the weights that were found: without this the other's bound says nothing here.
     """
     pairs = zip(*(result.params.get("weight_rows") or () for result in (other, one)), strict=True)
-    return all(_end(wide, side) >= _end(row, side) for wide, row in pairs for side in ("lower", "upper"))
+    return all(
+        _forgiven_end(wide, side) >= _forgiven_end(row, side) for wide, row in pairs for side in ("lower", "upper")
+    )
 
 
-def _end(row: dict[str, Any], side: str) -> Fraction | float:
+def _forgiven_end(row: dict[str, Any], side: str) -> Fraction | float:
     """How far a row reaches on a side, with its allowance."""
     return math.inf if row[side] is None else abs(Fraction(row[side])) + Fraction(row["allowance"])
 
@@ -532,4 +543,4 @@ def _no_larger(one: Place, other: Place, row: MovedRow | None) -> bool:
 
     It falls where a row of "at most" is given more, and rises where one of "at least" asks for more.
     """
-    return all(one[axis] >= other[axis] if falls(axis, row) else one[axis] <= other[axis] for axis in one)
+    return all(one[axis] >= other[axis] if is_optimum_falling(axis, row) else one[axis] <= other[axis] for axis in one)

@@ -15,7 +15,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab import baselines
 from mipfs.lab.baselines.dual_descent import dual_descent
-from mipfs.lab.baselines.l1_logistic import _first, l1_logistic, l1_logistic_of_size
+from mipfs.lab.baselines.l1_logistic import _largest_null_C, l1_logistic, l1_logistic_of_size
 from mipfs.lab.baselines.logistic_regression import logistic_regression
 from mipfs.lab.baselines.rfe import plain_svm
 
@@ -85,7 +85,7 @@ def test_without_a_refit_the_weights_are_those_of_the_program(name: str, loss: s
 def test_where_the_first_feature_enters() -> None:
     data = draw(5)
     for bias in (True, False):
-        first = _first(data, bias)
+        first = _largest_null_C(data, bias)
         below, above = (l1_logistic(data, C, bias=bias, tol=1e-9) for C in (0.999 * first, 1.01 * first))
         assert below.ids.size == 0
         assert above.ids.size + (above.b != 0) > 0

@@ -114,7 +114,7 @@ def test_a_turn_is_a_step_of_frank_and_wolfe(bias: bool, concave: Any) -> None:
         for left, after in itertools.pairwise(sets):
             f = plain(data.X[:, left], data.y, np.ones(40), "hinge", bias)
             kept = data.y * f > 0.0
-            w, _ = rinaldi._svm(data, left, 1.0, bias)
+            w, _ = rinaldi._hinge_svm(data, left, 1.0, bias)
             slopes = rinaldi.slopes(np.abs(w), concave)
             share = np.abs(w) / np.abs(w).max()
             expected = 1 / (share + rinaldi.OFFSET_SHARE) if concave == "log" else np.exp(-5.0 * share)

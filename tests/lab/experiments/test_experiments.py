@@ -23,10 +23,10 @@ from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.experiments import STUDIES, fits, get_study, index, prices, recall, sketch, tan2014
 from mipfs.lab.experiments.choosers import CHOOSERS, try_choices
-from mipfs.lab.experiments.document import Heading, markdown, page_blocks, pictures
+from mipfs.lab.experiments.document import Heading, page_blocks, render_markdown, render_pictures
 from mipfs.lab.experiments.exactness import one_standard_error
 from mipfs.lab.experiments.exactness_report import at_the_same, at_their_own
-from mipfs.lab.experiments.fits import driven, error, f1, objective
+from mipfs.lab.experiments.fits import error, f1, fit_by_driver, objective
 from mipfs.lab.experiments.run import PAGE, ROWS, TABLE, load_results, run
 from mipfs.lab.experiments.store import StudyStore, as_csv, plain
 from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
@@ -185,7 +185,7 @@ def test_the_pages_in_the_repository_come_out_of_their_rows() -> None:
         folder = REPORTS / one.study.name
         assert (folder / TABLE).read_text(encoding="utf-8") == as_csv(one.rows), one.study.name
         blocks = one.blocks()
-        text = f"# {one.study.title}\n\n" + markdown(blocks)
+        text = f"# {one.study.title}\n\n" + render_markdown(blocks)
         titles = {getattr(block, "title", "") for block in blocks}
         top += [(claim.figure, titles) for claim in one.claims if claim.figure]
         assert (folder / PAGE).read_text(encoding="utf-8") == text, one.study.name
@@ -249,7 +249,7 @@ def test_error_and_f1_are_those_of_scikit_learn() -> None:
 
 def test_the_objective_of_a_fit_is_that_of_the_driver() -> None:
     data = mipfs.read(INSTANCES / "wdbc.svm", scale="standard")
-    fit = driven(mipfs.Problem(data, M=2, C=0.5), "branch")
+    fit = fit_by_driver(mipfs.Problem(data, M=2, C=0.5), "branch")
     assert objective(data, fit.linear, 0.5) == pytest.approx(fit.facts["objective"], rel=1e-6)
     assert fit.facts["proven"]
     assert fit.linear.ids.size == 2
@@ -295,8 +295,8 @@ def test_a_block_that_only_a_page_shows_leaves_no_trace_in_markdown() -> None:
         def html(self) -> str:
             return "<p></p>"
 
-    assert markdown([Other()]) == "\n"
-    assert pictures([Other()]) == {}
+    assert render_markdown([Other()]) == "\n"
+    assert render_pictures([Other()]) == {}
 
 
 @pytest.mark.slow
@@ -442,7 +442,7 @@ def test_a_page_has_titles_in_the_cards_of_their_sections() -> None:
 
 
 def test_the_ticks_of_a_logarithmic_axis_stand_apart() -> None:
-    from mipfs.lab.experiments.document import _apart
+    from mipfs.lab.experiments.document import _spaced_ticks
 
-    assert _apart([100.0, 500.0, 1000.0, 6000.0, 8000.0]) == ["100", "500", "1000", "6000", ""]
-    assert _apart([3.0]) == ["3"]
+    assert _spaced_ticks([100.0, 500.0, 1000.0, 6000.0, 8000.0]) == ["100", "500", "1000", "6000", ""]
+    assert _spaced_ticks([3.0]) == ["3"]

@@ -24,7 +24,7 @@ def parts() -> study.SparseSplit:
 
 @pytest.mark.slow
 def test_l1_has_no_more_features_than_fgm(parts: study.SparseSplit) -> None:
-    rows = {row["method"]: row for row in study._every(parts, 2, first=True)}
+    rows = {row["method"]: row for row in study._measure_methods(parts, 2, first=True)}
     assert set(rows) == {"fgm", "slr", "l1", "l1-lr", "fgm unbias", "l1 unbias", "all", "all-lr"}
     for mine, theirs in (("fgm", "l1"), ("slr", "l1-lr")):
         assert 0 < rows[theirs]["size"] <= rows[mine]["size"] <= 2 * T
@@ -37,7 +37,7 @@ def test_growing_rows_keep_the_columns_that_they_have(parts: study.SparseSplit) 
     n = 30
     some = np.random.default_rng([1, 5]).permutation(120)[:n]
     seen = np.unique(sparse.csr_array(parts.data.block().values)[some].indices)
-    rows = {row["method"]: row for row in study._growing(parts, n, 1)}
+    rows = {row["method"]: row for row in study._measure_growing_rows(parts, n, 1)}
     assert set(rows) == {"fgm", "l1", "all"}
     assert rows["all"]["size"] <= seen.size
 

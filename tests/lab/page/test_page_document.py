@@ -21,7 +21,7 @@ from mipfs.report.blocks import ReportBlock, Reported, Sentence, Table, Typed
 from mipfs.report.numbers import number, percent
 from mipfs.result.result import Result, Status
 from mipfs.result.score import score
-from mipfs.result.words import certificate_words, rows_in_words, verdict
+from mipfs.result.words import certificate_words, rows_in_words, status_in_words
 from tests.html_tree import Tree
 from tests.lab.page import page_cases as cases
 
@@ -172,10 +172,10 @@ def test_no_more_is_said_than_was_proven() -> None:
     assert "none was saved" in certificate_words(dataclasses.replace(result, claim=None))
     theirs = dataclasses.replace(result, bound_source="solver", claim=None)
     assert "the word of the solver" in certificate_words(theirs)
-    assert "by the word of the solver" in verdict(theirs)
+    assert "by the word of the solver" in status_in_words(theirs)
     stopped = dataclasses.replace(result, status=Status.RELAXED, stop_reason=mipfs.StopReason.TIME_LIMIT)
-    assert "not solved out: The time limit ended the run" in verdict(stopped)
-    assert "no bound was proven" in verdict(dataclasses.replace(stopped, bound=-math.inf))
+    assert "not solved out: The time limit ended the run" in status_in_words(stopped)
+    assert "no bound was proven" in status_in_words(dataclasses.replace(stopped, bound=-math.inf))
 
 
 @pytest.mark.slow

@@ -51,7 +51,7 @@ def test_the_picks_are_those_of_the_formulas(seed: int) -> None:
     V = right_vectors(X / np.abs(X).max(), norms, None).V
     r = picks(seed, V.shape[1])
     order, weight = bss.sparsify(V, norms, r)
-    first = bss.preference(V, norms)
+    first = bss.candidate_order(V, norms)
     expected, weights = oracle.bss(V, first, r)
     if order.tolist() != expected:  # only where the two sides of a test are equal up to round-off
         k = next(k for k, (a, b) in enumerate(zip(order, expected, strict=True)) if a != b)
@@ -108,7 +108,7 @@ def test_the_largest_column_is_taken_first_and_the_first_of_equals() -> None:
     assert found.repeats.sum() == 5
     V = np.array([[0.1, 0.2], [0.5, 0.0], [0.0, 0.5], [0.3, 0.3], [0.0, 0.0]])
     norms = np.array([2.0, 2.0 - 4e-16, 2.0 + 4e-16, 7.0, 2.0])
-    assert bss.preference(V, norms).tolist() == [3, 1, 2, 0, 4], "by size, then ‖v‖, then position"
+    assert bss.candidate_order(V, norms).tolist() == [3, 1, 2, 0, 4], "by size, then ‖v‖, then position"
 
 
 def test_all_columns_are_taken_again_when_there_are_fewer_than_picks() -> None:
@@ -135,7 +135,7 @@ def test_blocks_of_rows_do_not_change_the_picks(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(bss, "FIRST_ROWS", 2)
     monkeypatch.setattr(bss, "MOST_ENTRIES", 12)
     assert bss.sparsify(V, norms, 15)[0].tolist() == whole
-    assert whole == oracle.bss(V, bss.preference(V, norms), 15)[0]
+    assert whole == oracle.bss(V, bss.candidate_order(V, norms), 15)[0]
 
 
 @pytest.mark.parametrize("r", [1, 5])

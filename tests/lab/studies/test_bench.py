@@ -34,8 +34,8 @@ from mipfs.lab.studies.bench_unit import seed_of
 from mipfs.lab.studies.folds import fold
 from mipfs.lab.studies.stability import stability
 from mipfs.measures import value as measured
-from mipfs.plumbing.alarm import TimeUp, alarm
-from mipfs.plumbing.memory import peak
+from mipfs.plumbing.alarm import TimeUp, raise_after
+from mipfs.plumbing.memory import measure_peak
 from mipfs.result.result import StopReason
 
 TIMES = ("seconds", "cpu_seconds", "choice_seconds", "memory_bytes")
@@ -226,7 +226,7 @@ def test_the_same_in_processes_and_one_that_dies_is_a_row(monkeypatch: pytest.Mo
     whole = mipfs.bench(data(), methods, sizes, C=C, folds=3)
     spread = mipfs.bench(data(), methods, sizes, C=C, folds=3, jobs=2)
     assert without_times(spread.document()) == without_times(whole.document())
-    monkeypatch.setattr(bench_work, "_unit", dying)
+    monkeypatch.setattr(bench_work, "_run_unit", dying)
     some = mipfs.bench(data(), ["rfe", "uniform"], [2], C=C, folds=2, jobs=2)
     assert some.complete
     dead, alive = some.rows
@@ -367,9 +367,9 @@ def test_a_limit_that_strikes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.rows[0].C == (0.05, 0.05), found.records
     found = mipfs.bench(data(), ["slow"], [2], C=[1.0], folds=2, time_limit=0.2, jobs=1)
     assert found.rows[0].notes == {"time limit: no classifier within 0.2 s": 2}
-    with pytest.raises(TimeUp), alarm(0.05):
+    with pytest.raises(TimeUp), raise_after(0.05):
         time.sleep(5.0)
-    with alarm(None):
+    with raise_after(None):
         pass
 
 
@@ -398,7 +398,7 @@ def test_a_driver_without_a_classifier_says_why() -> None:
 
 
 def test_memory_is_what_the_system_gave() -> None:
-    with peak() as found:
+    with measure_peak() as found:
         block = np.ones(30_000_000)
         del block
     if found.bytes is not None:

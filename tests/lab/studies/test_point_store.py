@@ -142,7 +142,7 @@ def test_a_full_disk_does_not_end_the_path(tmp_path: Path, monkeypatch: pytest.M
         calls += 1
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(point_store, "_append", full)
+    monkeypatch.setattr(point_store, "_append_line", full)
     with pytest.warns(CheckpointWarning, match="No space left on device"):
         found = mipfs.path(problem(), M=[1, 2], checkpoint=file)
     assert len(found.points) == 2

@@ -66,7 +66,7 @@ def test_the_cheapest(made: Any) -> None:
 def test_the_best_by_area_is_judged_on_rows_that_it_was_not_chosen_by(made: Any) -> None:
     problem, result, held_out, X, y = made
     found = mipfs.prefer(problem, result, "auc", held_out=held_out, seed=3)
-    chooses, judges = preference._halves(y, np.random.default_rng(3))
+    chooses, judges = preference._stratified_halves(y, np.random.default_rng(3))
     assert sorted([*chooses, *judges]) == list(range(81))
     areas = [roc_auc_score(y[chooses] > 0, scores(one, X)[chooses]) for one in found.sets]
     assert [one.value for one in found.sets] == pytest.approx(areas)

@@ -15,7 +15,7 @@ import mipfs
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab.studies import selection_stability
-from mipfs.lab.studies.selection_stability import draw_rows, wilson
+from mipfs.lab.studies.selection_stability import draw_rows, wilson_interval
 from tests.readers.test_raw_table import RECIPE, table
 
 
@@ -63,9 +63,9 @@ def test_a_draw_has_both_classes_in_proportion() -> None:
             own = int(np.sum(data.y == sign))
             assert np.sum(data.y[rows] == sign) == (own if share is None else int(share * own))
         assert (share is None) == (np.unique(rows).size < rows.size)
-    assert wilson(0, 5)[1] == 0.0
-    assert wilson(5, 5)[2] == 1.0
-    assert wilson(0, 0) == (0.0, 0.0, 1.0)
+    assert wilson_interval(0, 5)[1] == 0.0
+    assert wilson_interval(5, 5)[2] == 1.0
+    assert wilson_interval(0, 0) == (0.0, 0.0, 1.0)
 
 
 def test_a_draw_fills_in_missing_values_by_itself(tmp_path: Path) -> None:

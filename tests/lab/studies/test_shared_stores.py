@@ -33,10 +33,10 @@ def test_solves_of_a_path(tmp_path: Path) -> None:
 
     def write(k: int) -> None:
         for i in range(LINES):
-            point_store._append(file, point_store._line({"writer": k, "line": i, "long": "x" * 100_000}))
+            point_store._append_line(file, point_store._encode_line({"writer": k, "line": i, "long": "x" * 100_000}))
 
     at_once(write)
-    found = point_store._lines(file)[1:]
+    found = point_store._read_valid_lines(file)[1:]
     assert sorted((one["writer"], one["line"]) for one in found) == [
         (k, i) for k in range(WRITERS) for i in range(LINES)
     ]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mipfs.errors import UsageError
-from mipfs.lab.studies.stability import shares, stability
+from mipfs.lab.studies.stability import selection_shares, stability
 
 
 def naive(Z: np.ndarray) -> tuple[float, float]:
@@ -41,7 +41,7 @@ def test_the_formulas(seed: int) -> None:
     assert found.index == pytest.approx(index, abs=1e-12)
     reach = 1.959963984540054 * math.sqrt(variance)
     assert (found.lower, found.upper) == pytest.approx((index - reach, index + reach), abs=1e-10)
-    ids, share = shares([np.flatnonzero(row) for row in Z])
+    ids, share = selection_shares([np.flatnonzero(row) for row in Z])
     assert dict(zip(ids.tolist(), share.tolist(), strict=True)) == {
         j: pytest.approx(Z[:, j].mean()) for j in range(p) if Z[:, j].any()
     }
