@@ -272,6 +272,19 @@ def test_a_weight_that_a_row_leaves_nothing_takes_no_other_with_it() -> None:
     assert np.allclose(moved, w, atol=1e-12)
 
 
+def test_weights_that_rows_leave_nothing_do_not_shrink_for_ever() -> None:
+    rows = (
+        WeightRow((("x7", 0.13033028614097275), ("x6", -153.58137608702194)), 0.0, 0.0),
+        WeightRow((("x6", 4.5), ("x7", 0.07525563236069753), ("x2", -0.23143894300834847)), 0.0, 0.0),
+    )
+    scale = np.array([5.9, 0.0997, 2.08, 1.0, 1.0, 1.0, 0.0678])
+    ends = RowEnds(rows, {f"x{j + 1}": j for j in range(7)}, scale, 16.0)
+    ids, w = np.array([0, 1, 2, 6]), np.array([0.4, 1.5e-11, 0.36, 8.7e-12])  # x6 is not selected: x7 is 0, and x2
+    moved = ends.brought_in(ids, w, (-INF, INF))
+    assert np.array_equal(moved, [0.4, 0.0, 0.36, 0.0])
+    assert ends.hold(ids, moved / scale[ids])
+
+
 @pytest.mark.slow
 def test_parity_and_a_zero_sum_on_the_credit_table_are_proven() -> None:
     read = mipfs.read(TABLE, scale="standard")

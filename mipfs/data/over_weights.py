@@ -43,6 +43,8 @@ MOST_STATED = 2**20
 """Samples times rows of parity up to which a result states the groups beside the coefficients."""
 MOST_DENSE = 2**24
 """Numbers of all ends that are held with their zeros."""
+CANCELLED = 2.0**-40
+"""Share of a weight that a move leaves of it, up to which it is the rounding of a zero."""
 MOST_TURNS = 60
 """How often weights are brought into the rows that they break, and back between their bounds."""
 
@@ -467,6 +469,8 @@ class RowEnds:
             step = np.linalg.lstsq(part[np.ix_(held, free)], short[held], rcond=1e-12)[0]
             moved = w.copy()
             moved[free] += step
+            # Such remainders would shrink from turn to turn, and the allowance with them: no row would ever hold.
+            moved[np.abs(moved) <= CANCELLED * np.abs(w)] = 0.0
             w = np.clip(moved, low, high)
         return np.clip(np.zeros(w.size), low, high)
 
