@@ -14,8 +14,8 @@ STATED_BY = {
     "fsp-lambda": ("perspective.py", ()),
     "fgm": ("qcqp_relaxation.py", ("declare",)),
     "boolean": ("boolean_relaxation.py", ("program_of",)),
-    "reduced-mkl": ("reduced_mkl.py", ("_dual", "primal")),
-    "structural": ("structural_dual.py", ("_dual", "_primal")),
+    "reduced-mkl": ("reduced_mkl.py", ("_dual_formulation", "primal")),
+    "structural": ("structural_dual.py", ("_dual_program", "_primal_program")),
 }
 """The functions that state a program, where that is not `declare` of the file of its name."""
 HEAD = """# The formulations

@@ -103,7 +103,7 @@ def call_step(context, step, *arguments):  # type: ignore[no-untyped-def]
     """Call a step with its arguments."""
     if not isinstance(step, StepType):
         raise errors.TypingError(f"{step} is called, which is no step")
-    return _call_at(step, step, arguments)
+    return _make_call(step, step, arguments)
 
 
 def caller(of: StepType) -> Any:
@@ -114,7 +114,7 @@ def caller(of: StepType) -> Any:
 
     @intrinsic
     def call_at(context, address, *arguments):  # type: ignore[no-untyped-def]
-        return _call_at(of, address, arguments)
+        return _make_call(of, address, arguments)
 
     return call_at
 
@@ -125,7 +125,7 @@ def run(step, arguments):  # type: ignore[no-untyped-def]
     return call_step(step, *lend_arrays(arguments))
 
 
-def _call_at(of: StepType, address: Any, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
+def _make_call(of: StepType, address: Any, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
     """Signature and code of a call of a function at an address, refused where the arguments are not of its types."""
     given = tuple(types.unliteral(one) for one in arguments)
     if given != of.arguments:

@@ -28,7 +28,7 @@ from mipfs.data.checks import any_nonzero
 from mipfs.data.classes import ClassWeight, ClassWeighted
 from mipfs.data.instance import Instance, misspelling_hint
 from mipfs.data.over_weights import RowEnds, WeightRow, power_above
-from mipfs.data.over_weights import settle_rows as settled_rows
+from mipfs.data.over_weights import check_weight_rows as settled_rows
 from mipfs.data.ranges import check_M, exponent_of, penalties
 from mipfs.data.unit import column_of_largest, times
 from mipfs.errors import UsageError

@@ -34,7 +34,7 @@ from mipfs.check.several import (
 )
 from mipfs.check.statement import Statement
 from mipfs.check.tree import Report
-from mipfs.check.verdict import STATED_GAP_AGREEMENT, not_above
+from mipfs.check.verdict import STATED_GAP_AGREEMENT, is_below_within_rounding
 from mipfs.check.workers import ALONE, LeafWorkers
 from mipfs.data.instance import Instance
 
@@ -176,8 +176,8 @@ class _Proofs:
     def reaches(self, k: int, bound: float) -> bool:
         """Whether that point, or one whose optimum is not larger, proves a bound; the most hopeful ones first."""
         hopeful = [k, *sorted(self.path.below(k), key=self.path.claimed, reverse=True)]
-        enough = (one for one in hopeful if one == k or not_above(bound, self.path.claimed(one)))
-        return any(not_above(bound, self.bound(one)) for one in enough)
+        enough = (one for one in hopeful if one == k or is_below_within_rounding(bound, self.path.claimed(one)))
+        return any(is_below_within_rounding(bound, self.bound(one)) for one in enough)
 
 
 def _check_part(path: StatedPath, folds: Folds, proofs: _Proofs, k: int) -> PartReport:
@@ -356,7 +356,7 @@ class StatedPath:
         objective = self._checked_number(point, "objective", name, math.inf)
         most = max([self.claimed(k), *map(self.claimed, self.below(k))])
         lies = f"{name}: the bound {bound!r} is more than any point states whose optimum is not larger"
-        require(not_above(bound, most), lies)
+        require(is_below_within_rounding(bound, most), lies)
         require(not bound > objective + NEAR * abs(objective), f"{name}: the bound {bound!r} lies above the objective")
         self._check_gap(k, gap_between(objective, bound))
         self._check_errors(k)

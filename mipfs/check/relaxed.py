@@ -17,7 +17,7 @@ import numpy as np
 from mipfs.check.classifier import place_weights, require_certain, value
 from mipfs.check.rounding import NEAR, Array, Document, Integers, absent_or, number, require
 from mipfs.check.statement import Statement
-from mipfs.check.verdict import not_above, require_closed_gap
+from mipfs.check.verdict import is_below_within_rounding, require_closed_gap
 from mipfs.data.unit import times
 
 
@@ -30,7 +30,9 @@ def check_relaxation(document: Document, statement: Statement, bound: float) -> 
         return ()
     lower = absent_or(relaxed["lower"], -math.inf, "the relaxation's lower side")
     upper = absent_or(relaxed["upper"], math.inf, "the relaxation's upper side")
-    require(not_above(lower, bound), f"the relaxation's lower side {lower!r} is not proven: it is {bound!r}")
+    require(
+        is_below_within_rounding(lower, bound), f"the relaxation's lower side {lower!r} is not proven: it is {bound!r}"
+    )
     shown = relaxed.get("weights") is not None and relaxed.get("intercept") is not None
     require(shown or not is_claimed, "RELAXED, but nothing shows the relaxation's upper side: no weights stand there")
     if upper == math.inf or not shown:

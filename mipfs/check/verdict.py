@@ -49,7 +49,9 @@ def judge_result(document: Document, incumbent: StatedClassifier, bound: float) 
     require(not (bound > objective + incumbent.error), f"the bound {bound!r} lies above the objective {objective!r}")
     whose = "is the solver's own word" if document.get("bound_source") == "solver" else "is not proven"
     shown = 0.0 if -1e-200 < bound < 0.0 else bound  # zero, rounded down
-    require(not_above(said, bound), f"the result's bound {said!r} {whose}: the certificate shows {shown!r}")
+    require(
+        is_below_within_rounding(said, bound), f"the result's bound {said!r} {whose}: the certificate shows {shown!r}"
+    )
     require(status not in ("OPTIMAL", "FEASIBLE") or objective < math.inf, f"{status}, but without an objective")
     require(status != "NO_SOLUTION" or objective == math.inf, "NO_SOLUTION, but with an objective")
     if status == "OPTIMAL":
@@ -59,7 +61,7 @@ def judge_result(document: Document, incumbent: StatedClassifier, bound: float) 
     return found
 
 
-def not_above(said: float, proven: float) -> bool:
+def is_below_within_rounding(said: float, proven: float) -> bool:
     """Whether a stated bound lies above a proven one by no more than computing it apart may change."""
     return said == -math.inf or (proven > -math.inf and said <= proven + NEAR * abs(proven))
 

@@ -218,7 +218,7 @@ def solve(
     from mipfs.cli.live import live_table
     from mipfs.cli.output import check_target, finish
     from mipfs.cli.typed import command_line
-    from mipfs.drivers.default import default_driver, of_problem
+    from mipfs.drivers.default import default_driver, redeclare_for
     from mipfs.plumbing.signals import hold_signals
 
     if not certificate_limit > 0:
@@ -245,7 +245,7 @@ def solve(
     compiled = formulation.compile(declared)
     problem = with_weight_rows(with_lp_rows(compiled, subject_to), weight_rows)
     problem = bound_weights(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
-    declared = declared if problem is compiled else of_problem(declared, problem)
+    declared = declared if problem is compiled else redeclare_for(declared, problem)
     _check_made(problem, validation, preselect, calibrate, jobs)
     limits: dict[str, Any] = {"gap": gap, "seed": seed, "time_limit": time_limit, "memory_limit": memory_limit}
     limits["validation"] = None if validation is None else _read_validation(validation, data, label)

@@ -66,10 +66,10 @@ def declared_model(model: Any, options: Mapping[str, Any] | None = None) -> Any:
     """
     problem = compile(model)
     if isinstance(model, Formulation):
-        from mipfs.drivers.default import of_problem
+        from mipfs.drivers.default import redeclare_for
         from mipfs.formulation.canonical import pyomo_of
 
-        return pyomo_of(model if problem is model.problem else of_problem(model, problem))
+        return pyomo_of(model if problem is model.problem else redeclare_for(model, problem))
     if not isinstance(model, Problem):
         return model
     declare = (options or {}).get("declare") or _cvxpy_declaration(problem)

@@ -21,7 +21,7 @@ from mipfs.data.classes import ClassWeight, of_classes
 from mipfs.data.frames import as_frame, names_of
 from mipfs.data.names import DefaultedValues, NumberedIndex, Unstored
 from mipfs.data.over_weights import WeightRow
-from mipfs.data.over_weights import settle_rows as rows_over
+from mipfs.data.over_weights import check_weight_rows as rows_over
 from mipfs.data.recipe import MISSING_LEVEL, Prepared
 from mipfs.data.rules import FIRST_RULES, RULES, STATED_RULES, WEIGHED_RULES, scaling_of
 from mipfs.data.split import Split

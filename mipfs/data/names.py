@@ -120,7 +120,7 @@ class DefaultedValues(Mapping[str, float]):
 def make_unique(names: Iterable[str]) -> list[str]:
     """The names, a repeated one with its number.
 
-    >>> unique(["a", "b", "a"])
+    >>> make_unique(["a", "b", "a"])
     ['a', 'b', 'a (2)']
     """
     seen: dict[str, int] = {}

@@ -224,7 +224,7 @@ def power_above(weights: Iterable[float]) -> float:
     return math.ldexp(1.0, exponent - 1 if mantissa == 0.5 else exponent)
 
 
-def settle_rows(given: Any, index: Mapping[str, int], unknown: Callable[[str], str]) -> tuple[WeightRow, ...]:
+def check_weight_rows(given: Any, index: Mapping[str, int], unknown: Callable[[str], str]) -> tuple[WeightRow, ...]:
     """Rows as they were given, checked; those that say nothing are left out.
 
     Parameters
@@ -290,7 +290,7 @@ def _checked_number(value: Any, said: str, *, infinite: bool = False) -> float:
 
 
 def of_stated(params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """The rows of the parameters of a result, as `settle_rows` takes them."""
+    """The rows of the parameters of a result, as `check_weight_rows` takes them."""
     found = list[tuple[Any, ...]]()
     for one in params.get("weight_rows") or ():
         row = one["coefficients"], one["lower"], one["upper"]

@@ -46,8 +46,8 @@ from mipfs.pointers import Step
 from mipfs.problem import Problem
 from mipfs.proof import saved as proofs
 from mipfs.proof.cuts import CutPool
-from mipfs.run.carry import taken_over
-from mipfs.run.checkpoint import refusing_broken_state, taken_up
+from mipfs.run.carry import adapt_cuts
+from mipfs.run.checkpoint import refusing_broken_state, restore_run
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run, Steps
 from mipfs.run.ties import near_optimal_list
@@ -388,7 +388,7 @@ class BranchAndBound:
 def _plant_search(run: Run, supports: Supports) -> BranchAndBound:
     """The search with its root, or where a state stood."""
     make = partial(_make_tree, run, supports, max(1e-10, 0.02 * run.options.gap))
-    tree, earlier, units = (None, None, ()) if run.resume is None else _gone_on(run, supports, make)
+    tree, earlier, units = (None, None, ()) if run.resume is None else _resume_tree(run, supports, make)
     found = BranchAndBound(run, supports, make() if tree is None else tree, earlier, units)
     LOG.debug("nodes are relaxed by %s", ", those left by ".join(WAYS[way] for way in found.tree.relaxation.ways))
     found.begin(is_new=tree is None)
@@ -406,12 +406,12 @@ def _by_one_master(run: Run) -> Steps:
 
 
 @refusing_broken_state
-def _gone_on(
+def _resume_tree(
     run: Run, supports: Supports, make: Callable[[], SearchTree]
 ) -> tuple[SearchTree | None, EarlierTree | None, Sequence[NodeUnit]]:
     """The tree that a run goes on with, None where it begins anew; an earlier one that proves more; its units."""
     assert run.resume is not None
-    taken_up(run, run.resume)
+    restore_run(run, run.resume)
 
     def of(arrays: Arrays) -> SearchTree:
         tree = make()
@@ -507,7 +507,7 @@ def search(run: Run) -> Steps:
         return
     supports = begun[0]
     if run.options.pool is not None:
-        supports.pool = taken_over(run.options.pool, run.problem)
+        supports.pool = adapt_cuts(run.options.pool, run.problem)
     one = _plant_search(run, supports)
     yield one.saved
     with Exploration(one.tree, _executor_of(run.options)) as exploration:

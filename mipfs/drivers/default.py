@@ -86,7 +86,7 @@ def _program_of_model(model: Formulation) -> Any:
         from mipfs.formulation.cvxpy_attach import built_of
 
         if problem is not model.problem:
-            return cast(Formulation, of_problem(model, problem))
+            return cast(Formulation, redeclare_for(model, problem))
         # A new Formulation around its parts need not repeat all that it says.
         built = built_of(model)
         return model if built is None else built.formulation
@@ -114,7 +114,7 @@ def refuse_changes(declare: Any) -> Any:
     return checked
 
 
-def of_problem(model: Any, problem: Problem) -> Any:
+def redeclare_for(model: Any, problem: Problem) -> Any:
     """A model of another problem on the same data: a CVXPY formulation declared anew, otherwise the problem itself.
 
     Parameters

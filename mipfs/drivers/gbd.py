@@ -37,8 +37,8 @@ from mipfs.proof.cuts import CutPool
 from mipfs.proof.evidence import COMBINED_SLACK, WIDE_WEIGHT_RATIO, Evidence, EvidenceTree
 from mipfs.proof.saved import restored_cuts
 from mipfs.result.state import RunState
-from mipfs.run.carry import taken_over
-from mipfs.run.checkpoint import refusing_broken_state, taken_up
+from mipfs.run.carry import adapt_cuts
+from mipfs.run.checkpoint import refusing_broken_state, restore_run
 from mipfs.run.heuristics import Supports
 from mipfs.run.near_optimal import LISTED_GAP, is_asked
 from mipfs.run.run import Run, Steps
@@ -128,7 +128,7 @@ def search(run: Run, master_by: str = "tree", by: str = "newton") -> Steps:
     pool = _initial_pool(run)
     tol = max(1e-9, 1e-2 * run.options.gap)
     run.outcome.pool = pool
-    master, rounded, earlier = master_state.gone_on(run, supports, pool)
+    master, rounded, earlier = master_state.resume_master(run, supports, pool)
     if master is None:
         if master_state.is_at_its_beginning(run):
             run.rest_copied(partial(master_state.initial_state, pool), is_first=True)
@@ -191,7 +191,7 @@ def _plant_master(
     # The relaxation's rows have no costs of extra variables.
     carried = boolean.carries(problem) and not problem.has_extra_costs
     solver = boolean.Boolean(problem, lambda: run.must_stop, run.settings.relaxation) if carried else None
-    # A limit in what follows leaves the bound of this solve.
+    # The SVM on all atoms comes first: where a limit stops what follows, its dual vector still gives a bound.
     known = None if solver is None else tall.known_classifier(solver, high)
     if known is not None:
         supports.subproblem.start_cold()
@@ -267,7 +267,7 @@ def _initial_pool(run: Run) -> CutPool:
     if run.resume is None and given is None and run.warm is not None:
         return run.warm.pool()
     if run.resume is None:
-        return CutPool(problem) if given is None else taken_over(given, problem)
+        return CutPool(problem) if given is None else adapt_cuts(given, problem)
     return _pool_of(run, run.resume)
 
 
@@ -275,7 +275,7 @@ def _initial_pool(run: Run) -> CutPool:
 def _pool_of(run: Run, state: RunState) -> CutPool:
     """The cuts of the run that this one goes on with."""
     pool = CutPool(run.problem)
-    taken_up(run, state)
+    restore_run(run, state)
     restored_cuts(pool, dict(state.arrays))
     return pool
 
@@ -318,7 +318,7 @@ def _make_subproblem(run: Run, by: str) -> Subproblem:
     if by == "newton":
         return Subproblem(run.problem, lambda: run.must_stop)
     needs_ridge(run.problem, f"subproblem = {by!r}")
-    # The published program has no rows over weights.
+    # (Aytug 2015, SUB) has no rows over weights: nothing would hold them.
     if run.problem.weight_rows:
         raise UsageError(f"subproblem = {by!r} knows no rows over the weights; leave it, or weight_rows, out")
     conic = load_published("conic subproblem").ConicSubproblem(run.problem, lambda: run.must_stop, lambda: run.deadline)

@@ -28,7 +28,7 @@ from mipfs.drivers.searched import SearchedBound, search_root
 from mipfs.errors import UsageError
 from mipfs.inner.boolean import Boolean, SolvedRelaxation
 from mipfs.inner.prices import Pricing, RowPrices
-from mipfs.kernels.bound import add_down, gains, with_each
+from mipfs.kernels.bound import add_down, bounds_with_each_in, gains
 from mipfs.plumbing.arrays import Array, Integers, replace_at
 from mipfs.proof.cuts import Dual
 from mipfs.proof.evidence import empty_proof
@@ -85,7 +85,7 @@ def solve_root(run: Run) -> Root:
     inside, free = np.flatnonzero(low > 0.5), np.flatnonzero((low < 0.5) & (high > 0.5))
     gain = gains(solved.cut.slopes, prices.penalties(problem.penalty))
     base = add_down(solved.cut.constant, prices.constant)
-    return Root(solved, prices, with_each(base, gain, inside, free, problem.M))
+    return Root(solved, prices, bounds_with_each_in(base, gain, inside, free, problem.M))
 
 
 class ActiveRun(PartialRun):

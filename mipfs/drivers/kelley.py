@@ -35,7 +35,7 @@ from mipfs.plumbing.arrays import Array, Arrays, Integers
 from mipfs.plumbing.declared import Count, Declared, Gap, Gigabytes, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
-from mipfs.run.checkpoint import refusing_broken_state, taken_up
+from mipfs.run.checkpoint import refusing_broken_state, restore_run
 from mipfs.run.relaxed import relaxed_entry
 from mipfs.run.run import Run, Steps
 from mipfs.settings import KelleySettings, RelaxationSettings
@@ -162,7 +162,7 @@ class LoopState:
 
     def hand_over(self, problem: Problem) -> None:
         """Go on by a method that no scale stops."""
-        (self.method, self.pool), self.sharpness, self.handed_over = _handed_over(problem, self.pool), 1.0, True
+        (self.method, self.pool), self.sharpness, self.handed_over = _make_fallback(problem, self.pool), 1.0, True
 
     def solve(self, tol: float, must_stop: Callable[[], bool]) -> RestrictedSolution:
         """Step 2: solve the restricted problem, to a tolerance that falls where nothing new was found."""
@@ -188,12 +188,12 @@ def run(run: Run) -> Steps:
     )
     del method
     if run.resume is not None:
-        _taken_up(run, at, most_violated)
+        _restore_loop(run, at, most_violated)
     elif run.warm is not None and (alpha := run.warm.alpha()) is not None:
         at.alpha = alpha
     if run.is_kept:
         run.take_snapshot(_state_saver(at, most_violated, run))
-    known = _of_all(run) if at.last is None else None
+    known = _dual_of_all_features(run) if at.last is None else None
     if known is not None:
         run.raise_bound(most_violated(known)[2])
     while run.stop() is None:
@@ -317,7 +317,7 @@ def _state_saver(at: LoopState, oracle: MostViolated, run: Run) -> Callable[[], 
 
 
 @refusing_broken_state
-def _taken_up(run: Run, at: LoopState, oracle: MostViolated) -> None:
+def _restore_loop(run: Run, at: LoopState, oracle: MostViolated) -> None:
     """Go on from where the loop of an earlier run stood.
 
     Another method, which was asked for meanwhile, has the selections and the bounds alone.
@@ -329,7 +329,7 @@ def _taken_up(run: Run, at: LoopState, oracle: MostViolated) -> None:
         raise UsageError(f"resume: the state is one of relaxation = {other!r}; give that, or begin the run anew")
     if bool(kept["handed_over"]):
         at.hand_over(run.problem)
-    taken_up(run, run.resume)
+    restore_run(run, run.resume)
     at.pool.take_up(kept, run.problem.atoms.count)
     alpha, best = (np.array(kept[name], dtype=float) if name in kept else None for name in ("alpha", "best"))
     if alpha is None or any(one is not None and one.shape != (run.problem.dual_size,) for one in (alpha, best)):
@@ -407,7 +407,7 @@ def _restricted_method(run: Run) -> Restricted:
     return Cutting(problem)
 
 
-def _handed_over(problem: Problem, pool: SelectionPool) -> tuple[Restricted, SelectionPool]:
+def _make_fallback(problem: Problem, pool: SelectionPool) -> tuple[Restricted, SelectionPool]:
     """A method that no scale stops, with the selections so far."""
     if not problem.selection.is_plain:
         return Cutting(problem), pool
@@ -427,7 +427,7 @@ def _declare_restricted(problem: Problem, members: Sequence[tuple[Integers, Arra
     return formulation.declare("reduced-mkl", problem, list(sigmas), form)
 
 
-def _of_all(run: Run) -> Array | None:
+def _dual_of_all_features(run: Run) -> Array | None:
     """The dual vector of the SVM on all features, where the samples are many times as many (`inner/tall.py`).
 
     Limits are heard between two rounds; on millions of samples the first of them proves next to nothing.

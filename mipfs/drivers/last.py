@@ -75,11 +75,11 @@ def warm_for(
             raise UsageError(f"warm is for the drivers {', '.join(able)}, not {driver!r}; leave it out")
         result = given if isinstance(given, Result) else Result.load(given)
         return warm_of(result, compiled, problem)
-    found = before(model, compiled) if driver in able else None
+    found = usable_last_result(model, compiled) if driver in able else None
     return None if found is None else warm_of(found, compiled, problem)
 
 
-def before(model: Any, compiled: Problem) -> Result | None:
+def usable_last_result(model: Any, compiled: Problem) -> Result | None:
     """The last result of a model, where it says something of what the model is now; the log says why it does not."""
     result = last_result(model)
     if result is None:

@@ -80,7 +80,7 @@ def save_master(master: Master, supports: Supports, rounded: int, earlier: Earli
 
 
 @refusing_broken_state
-def gone_on(run: Run, supports: Supports, pool: CutPool) -> tuple[Master | None, int, EarlierTree | None]:
+def resume_master(run: Run, supports: Supports, pool: CutPool) -> tuple[Master | None, int, EarlierTree | None]:
     """The master that a run goes on with, and how often σ was rounded; an earlier tree that proves more as yet.
 
     No master where the run begins its tree, anew or at last: a MILP per iteration comes before.

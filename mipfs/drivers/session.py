@@ -27,7 +27,7 @@ from mipfs.result.decided import DecisionMaker
 from mipfs.result.loaded import point_of
 from mipfs.result.result import Record, Result
 from mipfs.result.state import RunState
-from mipfs.run.checkpoint import Keeper, state_of, taken_up
+from mipfs.run.checkpoint import Keeper, restore_run, state_of
 from mipfs.run.finish import result_of
 from mipfs.run.live_lines import live_lines
 from mipfs.run.outcome import Outcome
@@ -278,5 +278,5 @@ class Session:
 def _none_of(run: Run) -> Steps:
     """The steps of a run that was interrupted before its kernels were compiled: what it was to go on with stands."""
     if run.resume is not None:
-        taken_up(run, run.resume)
+        restore_run(run, run.resume)
     yield from ()

@@ -125,7 +125,7 @@ class SearchTree(TreeProof):
         first = self.relaxation.propagation(self.first)
         place, states = self.take(self.proof.root, first)
         self.n_nodes = 1
-        # A run begins with a selection that satisfies the rows.
+        # A guard: whoever opens a tree knows a selection of S, so that no row refutes the root.
         if first.broken is not None:
             self.refute(place, self.relaxation.propagation.ray(first.broken))
             return

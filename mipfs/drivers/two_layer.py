@@ -35,7 +35,7 @@ from mipfs.plumbing.arrays import Array, Arrays, Integers
 from mipfs.plumbing.declared import Count, Declared, Gap, Gigabytes, Natural, Seconds
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
-from mipfs.run.checkpoint import refusing_broken_state, taken_up
+from mipfs.run.checkpoint import refusing_broken_state, restore_run
 from mipfs.run.run import Run, Steps
 from mipfs.settings import LayerSettings, TwoLayerSettings
 from mipfs.svm.labellings import combine_dual
@@ -190,7 +190,7 @@ def _taken_up(
     """
     assert run.resume is not None
     kept = run.resume.arrays
-    taken_up(run, run.resume)
+    restore_run(run, run.resume)
     pool.take_up(kept, run.problem.atoms.count)
     run.raise_bound(oracle.take_up(kept, combine_dual("best", kept, inner.measure)))
     run.oracle.drop_solvers()

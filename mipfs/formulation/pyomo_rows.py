@@ -23,7 +23,7 @@ from mipfs.data.bounds import excluding_0
 from mipfs.errors import RowError
 from mipfs.formulation.pyomo_attach import PASSIVE, TRANSFORM, AttachedProblem, is_under, refuse_changes, rows_outside
 from mipfs.formulation.pyomo_objective import with_costs
-from mipfs.formulation.pyomo_weight_rows import is_over_weights, rows_of
+from mipfs.formulation.pyomo_weight_rows import is_over_weights, read_added_weight_rows
 from mipfs.formulation.pyomo_weights import bounds_of
 from mipfs.formulation.weight_ends import part_rows, together, with_bounds, with_rows
 from mipfs.problem import Problem
@@ -62,7 +62,9 @@ def compile(model: Any) -> Problem:
     M = compiler.M
     names = problem.atoms.names
     bounds = bounds_of(compiler.attached)
-    alone, over = part_rows(problem, rows_of(model, compiler.attached.weights, compiler.attached.outside))
+    alone, over = part_rows(
+        problem, read_added_weight_rows(model, compiler.attached.weights, compiler.attached.outside)
+    )
     ends = together(bounds, alone)
     inside = [names[j] for j in compiler.forced[1]]
     bounded = with_bounds(with_costs(model, compiler.attached, problem), ends, "svm.w")

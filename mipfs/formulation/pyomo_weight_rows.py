@@ -25,7 +25,7 @@ def is_over_weights(con: Any, weights: Any) -> bool:
     return bool(used) and used <= held
 
 
-def rows_of(model: Any, weights: Any, built: Any) -> Rows:
+def read_added_weight_rows(model: Any, weights: Any, built: Any) -> Rows:
     """The active rows over the weights alone that were not built, as a model has them: on the scale of the data.
 
     Parameters

@@ -14,7 +14,7 @@ from typing import Any
 
 from mipfs.atoms.groups import Groups
 from mipfs.data.bounds import LARGEST, SMALLEST, WeightBounds, both, excluding_0
-from mipfs.data.over_weights import WeightRow, settle_rows
+from mipfs.data.over_weights import WeightRow, check_weight_rows
 from mipfs.errors import RowError, UsageError
 from mipfs.problem import Problem
 
@@ -115,7 +115,7 @@ def with_rows(problem: Problem, found: Sequence[ModelRow]) -> Problem:
             raise RowError(f"{said} leaves out weights that are all 0; rows over weights have lower <= 0 <= upper")
         scaled = {name: a * float(data.scale[data.index[name]]) for name, a in terms.items()}
         try:
-            rows += settle_rows([(scaled, low, high)], data.index, data.like)
+            rows += check_weight_rows([(scaled, low, high)], data.index, data.like)
         except UsageError as error:
             raise RowError(f"{said}: {error}") from None
     return problem.replace(weight_rows=[*problem.rows_over_weights, *rows])

@@ -321,7 +321,7 @@ class Batch:
             self._explore_compiled(handed)
         except ZeroDivisionError:
             # Numbers are too far apart: the nodes are for others.
-            units.laid_out(nodes, duals, grid.c, pieces, np.empty((limits.size, self.problem.dual_size)))
+            units.lay_out_nodes(nodes, duals, grid.c, pieces, np.empty((limits.size, self.problem.dual_size)))
             subtree.plant_all(pieces)
             pieces.nodes["why"][:, 0] = subtree.STUCK
         return units.gather_pieces(pieces)
@@ -336,7 +336,7 @@ class Batch:
         """What `mipfs.kernels.batch` takes, with open nodes in the first places of their pieces, and their limits."""
         handed = _, grid, _, own_limits, _, pieces, own = self._prepare_exploration(limits.size, sides)
         first = np.empty((limits.size, self.problem.dual_size))
-        units.laid_out(nodes, duals, grid.c, pieces, first)
+        units.lay_out_nodes(nodes, duals, grid.c, pieces, first)
         own_limits[:] = limits
         own.room.kept[:, 0], pieces.prices[:, 0] = first / self.size, prices
         return handed
@@ -435,7 +435,8 @@ class Batch:
         alone = Step.of(batch.relax, steps, handed, 0.0, 0, returns=boolean)
         of_units = units.steps(pieces, grid.c, own.earned.v)
         of_loss = self.loss.kernels.steps
-        return [explore, steps.begin, steps.advance], [alone, steps.look, steps.end, steps.branch, *of_loss, *of_units]
+        further = [steps.evaluate_bounds, steps.end, steps.branch]
+        return [explore, steps.begin, steps.advance], [alone, *further, *of_loss, *of_units]
 
 
 def _as_float32(array: Array) -> npt.NDArray[np.float32]:

@@ -376,7 +376,7 @@ class BooleanRelaxation:
     def _lay_out(self, nodes: OpenNodes, duals: FirstDuals, prices: Array, handed: Handed) -> None:
         """Put nodes in the first places of their pieces."""
         _, _, grid, _, _, pieces, work = handed
-        units.laid_out(nodes, duals, grid.c, pieces, work.first)
+        units.lay_out_nodes(nodes, duals, grid.c, pieces, work.first)
         pieces.prices[:, 0] = prices
 
     def _exploration_arguments(

@@ -125,7 +125,7 @@ class FaceLayer(Bundle):
             # In units of C: α = Cβ, x = √C σ∘Bβ.
             B = math.sqrt(C) * columns.blocks(labellings)[0]
             gap = min(C, max(tol, self.best.upper - lower)) / C
-            # Step 1 of the algorithm.
+            # Mao 2013, Algorithm 1, step 1: the saddle point over the labellings so far.
             saddle.solve(B, labellings.losses, S, sharpness * settings.share * gap)
             self.masters += 1
             beta = saddle.beta[1:]
@@ -138,7 +138,7 @@ class FaceLayer(Bundle):
                 self._keep_dual(alpha)
                 alpha = np.empty(0)
             self._drop_idle_labellings(columns.ids.size + 1)
-            # Step 2 of the algorithm.
+            # Mao 2013, Algorithm 1, step 2: the labellings that w violates most.
             is_new = self._ask_for_labellings(columns, S, math.sqrt(C) * S.spread(saddle.sigma) * omega, must_stop)
             sharpness = 1.0 if is_new else 0.1 * sharpness
             if self.best.upper <= lower + tol or sharpness < settings.exact_saddle or must_stop():

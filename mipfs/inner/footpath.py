@@ -116,7 +116,7 @@ class Footpath:
         count = limits.size
         handed = _, grid, _, own_limits, pieces, work = self._settling_arguments(count, sides, memory)
         own_limits[:] = limits
-        units.laid_out(nodes, duals, grid.c, pieces, work.first)
+        units.lay_out_nodes(nodes, duals, grid.c, pieces, work.first)
         pieces.prices[:, 0] = prices
         subtree.plant_all(pieces)
         pieces.nodes["why"][:, 0], pieces.nodes["age"][:, 0] = subtree.OPEN, 0

@@ -120,7 +120,7 @@ class BundleMethod(Bundle):
             labellings.drop(self.settings.pool_drop_after, self.settings.pool_drop_above // 2)
         for _ in range(self.settings.pool_rounds):
             blocks = columns.blocks(labellings)
-            # Step 1 of the algorithm.
+            # Mao 2013, Algorithm 1, step 1: the saddle point over the labellings so far.
             found = self._solve(blocks, labellings.losses, columns.costs, C)
             self.masters += 1
             if found is None:
@@ -135,7 +135,7 @@ class BundleMethod(Bundle):
                 lower = proven
                 alpha = given
             x = polish_dual(blocks, labellings.losses, mu, given, C)
-            # Step 2 of the algorithm.
+            # Mao 2013, Algorithm 1, step 2: the labellings that w violates most.
             if not self._ask_for_labelling(columns, mu, x, lower + tol) or must_stop():
                 break
         if lower > -math.inf:

@@ -71,7 +71,7 @@ class RegularisedSolver:
         """
         data = self.problem.data
         ids = np.asarray(ids, dtype=np.int64)
-        # There is nothing that a regulariser is about.
+        # Without columns the regulariser is 0, and only the intercept is left.
         if ids.size == 0:
             svm: SVM = self.loss.Solver(data, self.problem.c_i, self.problem.bias).solve(ids, tol=tol)
             return svm

@@ -301,7 +301,7 @@ class RowsRelaxation:
         if unit.is_enumerated:
             return self.completions.explore(unit, self.propagation.sides, self.stop)
         stages, own = list[ExploredPieces](), unit
-        for one in self._in_turn(unit):
+        for one in self._relaxers_in_order(unit):
             asked = own.nodes, own.duals, own.limits, self.propagation.sides, own.prices, own.told.memory
             stages.append(one.explore_all(*asked))
             if not np.any(stages[-1].back.heads["why"] == STUCK):
@@ -309,7 +309,7 @@ class RowsRelaxation:
             own = own.stuck(stages[-1])
         return UnitResult(stages[0], stages[1:])
 
-    def _in_turn(self, unit: NodeUnit) -> Iterator[BooleanRelaxation | Batch | Footpath]:
+    def _relaxers_in_order(self, unit: NodeUnit) -> Iterator[BooleanRelaxation | Batch | Footpath]:
         """Who relaxes the nodes of a unit, and whoever takes over what the one before does not bring home.
 
         Prices that seem to lose much are found anew by the interior point alone.

@@ -95,7 +95,7 @@ def explore(steps, handed):  # type: ignore[no-untyped-def]
         if count == 0:
             break
         call_step(steps.advance, given, rows, own, samples.loss, count, rules.steps)
-        call_step(steps.look, given, samples, rows, own, count)
+        call_step(steps.evaluate_bounds, given, samples, rows, own, count)
         found = are_done(limits, pieces, grid.size, rules, own, count)
         if found > 0:
             call_step(steps.end, steps.branch, samples, grid, rows.sides, limits, given, pieces, own)
@@ -109,7 +109,7 @@ def explore(steps, handed):  # type: ignore[no-untyped-def]
 def begin(given, grid, rows, limits, pieces, own, count):  # type: ignore[no-untyped-def]
     """Take open nodes into the lanes behind `count`; returns how many lanes are in use then."""
     lanes = own.lanes
-    more = count + next_nodes(rows.sides, limits, pieces, lanes.of[count:], lanes.node[count:])
+    more = count + claim_next_nodes(rows.sides, limits, pieces, lanes.of[count:], lanes.node[count:])
     if more > count:
         _fill_lanes(given, grid, rows, pieces, own, count, more)
     return more
@@ -142,7 +142,7 @@ def relax(steps, handed, tol, more):  # type: ignore[no-untyped-def]
     end = lanes.used[0] + more
     while lanes.used[0] < end:
         call_step(steps.advance, given, rows, own, samples.loss, ONE, rules.steps)
-        call_step(steps.look, given, samples, rows, own, ONE)
+        call_step(steps.evaluate_bounds, given, samples, rows, own, ONE)
         short = lanes.upper[0] - lanes.lower[0]
         if short < np.inf and short <= tol * abs(lanes.upper[0]):
             return True
@@ -341,7 +341,7 @@ def _evaluate_iterates(shape, rows, lanes, samples, count, a, omega, margins):  
         for i in range(n):
             wide[i] = a[b, i]
         dual(loss.dual, wide, c, sums)
-        cost, broken = _of_ends(shape, a[b], margins[b], lanes.used[b] <= EARLY)
+        cost, broken = _end_costs(shape, a[b], margins[b], lanes.used[b] <= EARLY)
         lower = sums[0] + lanes.constant[b] - cost
         lower -= _best_gains(shape, lanes.costs[b], omega[b], lanes.states[b], lanes.room[b], gain)
         if lower > lanes.lower[b]:
@@ -390,7 +390,7 @@ def _best_gains(shape, costs, omega, states, room, gain):  # type: ignore[no-unt
 
 
 @compiled(nogil=True)
-def _of_ends(shape, a, margins, is_early):  # type: ignore[no-untyped-def]
+def _end_costs(shape, a, margins, is_early):  # type: ignore[no-untyped-def]
     """What the ends of rows over the weights take off g, and about what w would lose if it kept those that it breaks.
 
     a, margins : (N,) α, and those of w;  as in `missed_by`, but that breaking a row is not to be feared for ever
@@ -448,7 +448,7 @@ def _term_of(shape, w, sigma):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def next_nodes(sides, limits, pieces, of, node):  # type: ignore[no-untyped-def]
+def claim_next_nodes(sides, limits, pieces, of, node):  # type: ignore[no-untyped-def]
     """The open nodes of least bound below their levels, as many as fit; they are OUT then. Returns how many.
 
     of, node : (wanted,) out: their pieces, and their numbers there. Those beyond the cutoff are closed.

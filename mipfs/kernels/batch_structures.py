@@ -189,12 +189,12 @@ class BatchProblem(NamedTuple):
 class BatchSteps(NamedTuple):
     """Steps of an exploration that are called by their address (`mipfs.pointers`), with tuples that are lent.
 
-    begin, advance, look, end : of `mipfs.kernels.batch`;  branch : a rule of `mipfs.branching`
+    begin, advance, evaluate_bounds, end : of `mipfs.kernels.batch`;  branch : a rule of `mipfs.branching`
     """
 
     begin: Step
     advance: Step
-    look: Step
+    evaluate_bounds: Step
     end: Step
     branch: Step
 

@@ -353,7 +353,7 @@ def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: igno
         if not samples.loss.is_smoothed and state.moved >= goal.steering.smooth_steps:
             return
         if not samples.loss.is_steady or state.moved == 0 or face.w.size <= goal.steering.steady:
-            model(Z, samples, path, face, state)
+            build_newton_matrix(Z, samples, path, face, state)
         local = FaceModel(
             face.H, face.g, face.w, state.intercept, face.costs, in_play.forced, in_play.room, samples.bias,
             max(state.damping, 1e-10) * state.lift, goal.steering,
@@ -399,7 +399,7 @@ def face_gradient(samples, in_play, path, face, state):  # type: ignore[no-untyp
 
 
 @compiled(nogil=True, inline="always")
-def model(Z, samples, path, face, state):  # type: ignore[no-untyped-def]
+def build_newton_matrix(Z, samples, path, face, state):  # type: ignore[no-untyped-def]
     """The loss's curvature over the working set and the proximal term, in `face.H`; its size, in `state.lift`."""
     size = face.w.size
     curvature(samples.loss.curvature, path.beta, samples.c, state.rho, path.inner, path.curve, path.sums)

@@ -167,7 +167,7 @@ def screen_atoms(
     return bound, np.sort(order[:goes_in]), np.sort(order[goes_out:])
 
 
-def with_each(g: float, gains: Array, inside: Integers, free: Integers, M: int | None) -> Array:
+def bounds_with_each_in(g: float, gains: Array, inside: Integers, free: Integers, M: int | None) -> Array:
     """The bound of a node where one more free atom is in, (k,), for every atom; inf where none fits.
 
     Arguments as of `screen_atoms`: what comes in pushes out the weakest that counts, where no place is left.

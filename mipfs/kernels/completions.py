@@ -227,7 +227,7 @@ def advance_to_end(given, at):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def proven(given, ids, at, bits):  # type: ignore[no-untyped-def]
+def evaluate_rounded_dual(given, ids, at, bits):  # type: ignore[no-untyped-def]
     """Put the dual vector on a grid; what it proves of the selection `ids`, not rounded, and the size of its terms."""
     _, columns, samples, grid, _ = given
     at.q[0] = round_dual(samples, grid, at.alpha, bits, at.whole, at.dual, at.v)
@@ -254,10 +254,10 @@ def _rule_out(given, ids, at, target, until):  # type: ignore[no-untyped-def]
     tol = steering.tol
     for _attempt in range(steering.attempts):
         _advance_newton(given, at, tol, until)
-        value, size = proven(given, ids, at, steering.bits)
+        value, size = evaluate_rounded_dual(given, ids, at, steering.bits)
         if rounded_down(value, size, ids.size + 2) >= target:
             return value, size
-        value, size = proven(given, ids, at, grid.bits)
+        value, size = evaluate_rounded_dual(given, ids, at, grid.bits)
         if rounded_down(value, size, ids.size + 2) >= target:
             return value, size
         margins(at.A, at.u, at.m)
@@ -336,7 +336,7 @@ def _begin_smoothed(given, target, value, at):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _by_selection(given, inside, target, ruled):  # type: ignore[no-untyped-def]
+def _rule_out_by_selection(given, inside, target, ruled):  # type: ignore[no-untyped-def]
     """Rule out what the dual vector of the SVM on S alone does, and leave the others with their gains in ``at.s``."""
     _, columns, samples, grid, steering = given
     total = ruled.totals[0]
@@ -351,7 +351,7 @@ def _by_selection(given, inside, target, ruled):  # type: ignore[no-untyped-def]
     total.steps += np.int64(at.state[2])
     is_empty = value > -np.inf
     if not is_empty:
-        value, size = proven(given, inside, at, grid.bits)
+        value, size = evaluate_rounded_dual(given, inside, at, grid.bits)
     out = np.zeros(ruled.left.size, np.int8)
     left = ruled.left[: total.left]
     found = _mark_ruled_out(columns, left, at, SelectionBound(value, size, inside.size, target), out)
@@ -448,7 +448,7 @@ def _solve_averaged_svm(given, about, at, ruled, out, wide):  # type: ignore[no-
     claim = SelectionBound(-np.inf, 0.0, d, about.target)
     for _attempt in range(steering.attempts):
         _advance_newton(given, at, steering.tol, aim / grid.size)
-        value, size = proven(given, about.inside, at, steering.bits)
+        value, size = evaluate_rounded_dual(given, about.inside, at, steering.bits)
         claim = SelectionBound(value, size, d, about.target)
         found = _mark_ruled_out(columns, ruled.left[:wide], at, claim, out[:wide])
         if found == wide or at.state[1] != 0.0:
@@ -495,7 +495,7 @@ def _begin_ruling(given, inside, target, ruled):  # type: ignore[no-untyped-def]
     """Rule out what the SVM on S alone does; returns S, and room for SVMs on one column more and on several."""
     _, columns, samples, grid, steering = given
     d = inside.size
-    first = _by_selection(given, inside, target, ruled)
+    first = _rule_out_by_selection(given, inside, target, ruled)
     write_rows(columns, inside, samples, grid.size, first)
     at = place_of(samples, d + 1, max(ruled.left.size, d + 1))
     many = place_of(samples, d + steering.together, max(ruled.left.size, d + 1))

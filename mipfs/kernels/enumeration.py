@@ -25,15 +25,15 @@ from mipfs.kernels.completions import (
     RuledOut,
     advance_to_end,
     complete,
+    evaluate_rounded_dual,
     keep,
     place_of,
-    proven,
     write_rows,
 )
 from mipfs.kernels.earned import earned, gains, scores_above, value_below
 from mipfs.kernels.order import sort_up
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
-from mipfs.kernels.subtree import GIVEN_BACK, LEAF, OPEN, REST, open_place, settle_rows
+from mipfs.kernels.subtree import GIVEN_BACK, LEAF, OPEN, REST, open_place, propagate_at_place
 from mipfs.kernels.units import pack_node, unpack_node
 from mipfs.kernels.vectors import copy_to
 
@@ -206,7 +206,7 @@ def _order_columns(given, asked, inside, free, ruled):  # type: ignore[no-untype
     at.state[0] = steering.rho
     advance_to_end(given, at)
     ruled.totals[0].steps = np.int64(at.state[2])
-    proven(given, inside, at, grid.bits)
+    evaluate_rounded_dual(given, inside, at, grid.bits)
     g = value_below(at.dual, grid.c, samples.loss)
     held = np.empty(inside.size)
     for t in range(inside.size):
@@ -235,7 +235,7 @@ def _keep_dual(given, order, at, ruled):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _in_turn(given, sides, asked, left, ruled, of, stop):  # type: ignore[no-untyped-def]
+def _enumerate_part(given, sides, asked, left, ruled, of, stop):  # type: ignore[no-untyped-def]
     """Put the columns of a part in one after the other, and leave what is behind them to the next part."""
     total = left.totals[0]
     now = left.now
@@ -274,7 +274,7 @@ def _in_turn(given, sides, asked, left, ruled, of, stop):  # type: ignore[no-unt
         left.child[j] = INSIDE
         now[j] = OUTSIDE
         t += 1
-        below = settle_rows(sides, asked.M, left, left.child, below, left)
+        below = propagate_at_place(sides, asked.M, left, left.child, below, left)
         if below < 0:
             continue
         node = below, OPEN, bound, dual, 0
@@ -343,7 +343,7 @@ def enumerate_nodes(given, sides, nodes, asked, left, ruled, stop):  # type: ign
         mine, vectors = _own_room(left, ruled, (places, count, duals, n_bytes), of)
         if head.inside + 2 == asked.M:
             if stop[0] != NOTHING:
-                _in_turn(given, sides, asked, mine, vectors, head, stop)
+                _enumerate_part(given, sides, asked, mine, vectors, head, stop)
         else:
             copy_to(left.states, left.child)
             node = open_place(mine), OPEN, head.bound, 0, np.int64(head.age)

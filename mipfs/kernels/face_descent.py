@@ -95,7 +95,7 @@ def face_direction(model, grad, x, cls, tau, sign, mu, out):  # type: ignore[no-
             active[count] = r
             rank[count] = 0.0
             if r < k and cls[r] == FRACTIONAL and mu > 0.0:
-                # a_j = ±1/τ_j, and Σ|w_j|τ_j⁻³ below it: μ moves with the fractional weights.
+                # Φ'' over fractional weights is aa'/Σ|w_j|τ_j⁻³ with a_j = ±1/τ_j: μ moves with them.
                 rank[count] = sign[r] / tau[r]
                 spread += abs(x[r]) / tau[r] ** 3
             count += 1

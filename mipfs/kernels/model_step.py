@@ -65,7 +65,7 @@ def minimise_model(model, tol, count, out):  # type: ignore[no-untyped-def]
     if has_even_prices(model.c, model.forced, model.K):
         minimise_face(model, tol, out)
     else:
-        by_classes(model, tol, count, out)
+        minimise_by_active_set(model, tol, count, out)
 
 
 @compiled(nogil=True)
@@ -223,7 +223,7 @@ def backtrack_step(model, here, there, way, value, asked):  # type: ignore[no-un
 
 
 @compiled(nogil=True, inline="always")
-def least_before(model, here, there, way, end):  # type: ignore[no-untyped-def]
+def minimum_before_sign_change(model, here, there, way, end):  # type: ignore[no-untyped-def]
     """How far along the direction the model falls, at most up to `end`, before which no weight changes its sign."""
     point, cls, tau, pulled = there.x, there.cls, there.tau, there.pulled
     grad = way.grad
@@ -292,7 +292,7 @@ def most_steps(steering, k, count):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def by_classes(model, tol, count, out):  # type: ignore[no-untyped-def]
+def minimise_by_active_set(model, tol, count, out):  # type: ignore[no-untyped-def]
     """Minimise a `FaceModel` by a monotone active set on the classes, whatever the prices."""
     k = model.w.size
     size = model.g.size
@@ -315,7 +315,7 @@ def by_classes(model, tol, count, out):  # type: ignore[no-untyped-def]
         newton_direction(model, here, way, mu, best, is_solved)
         found, pays, end = backtrack_step(model, here, there, way, value, face + outside)
         if not pays:
-            length = least_before(model, here, there, way, end)
+            length = minimum_before_sign_change(model, here, there, way, end)
             many = many and length > model.steering.model.jam
             found, dropped = stop_short(model, here, there, way, length)
             if not (found < value or (dropped and found <= value + 1e-13 * abs(value))):

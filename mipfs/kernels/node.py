@@ -16,7 +16,7 @@ from mipfs.kernels.earned import balance_classes, earned, gains, rounded_down, s
 from mipfs.kernels.order import falling
 from mipfs.kernels.perspective import IN, classify_weights
 from mipfs.kernels.prices import WHOLE, PricedRelaxation, drop_idle, price
-from mipfs.kernels.prices import step as price_step
+from mipfs.kernels.prices import newton_step_of_multipliers as price_step
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
 from mipfs.kernels.structures import Goal, InPlay, RelaxationPoint
 from mipfs.kernels.vectors import copy_to

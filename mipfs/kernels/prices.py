@@ -204,7 +204,7 @@ def steps_of(S, short, held, equal, first, turns, change):  # type: ignore[no-un
 
 
 @compiled(nogil=True, inline="always")
-def not_out(relaxed, at, J, fractional):  # type: ignore[no-untyped-def]
+def collect_features_in_play(relaxed, at, J, fractional):  # type: ignore[no-untyped-def]
     """The features that are not out, in J, and which of them are fractional; returns how many.
 
     `at` (k,) receives their places in J, and −1 for all other features.
@@ -304,7 +304,7 @@ def eliminate_rows(H, G, A, bend, damping):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def step(Z, samples, sides, relaxed, y, steering, at, after):  # type: ignore[no-untyped-def]
+def newton_step_of_multipliers(Z, samples, sides, relaxed, y, steering, at, after):  # type: ignore[no-untyped-def]
     """Multipliers after a Newton step, in `after`, and by how much the bound should rise.
 
     Parameters
@@ -329,7 +329,7 @@ def step(Z, samples, sides, relaxed, y, steering, at, after):  # type: ignore[no
     active = find_binding_rows(sides, y, size, at, relaxed.sigma, found)
     places = np.empty(q, np.int64)
     fractional = np.empty(q, np.bool_)
-    n_part = not_out(relaxed, at, places, fractional)
+    n_part = collect_features_in_play(relaxed, at, places, fractional)
     if active == 0 or n_part == 0 or active + n_part > steering.most:
         return 0.0
     J = places[:n_part]

@@ -64,7 +64,7 @@ def explore_below(steps, alive, samples, grid, sides, limit, piece, work):  # ty
         if work.stop[0] != 0 and not now.bound > -np.inf:
             break
         is_split = fathom(alive, grid, sides, limit, piece, work, node_fate(grid, limit, work))
-        if is_split and not goes_on(alive, sides, piece, work):
+        if is_split and not choose_next_solve(alive, sides, piece, work):
             split_node(steps.branch, alive, sides, limit, piece, work)
 
 
@@ -316,12 +316,12 @@ def fix(alive, sides, limit, piece, work):  # type: ignore[no-untyped-def]
 def fix_by_rows(sides, M, piece, work, t):  # type: ignore[no-untyped-def]
     """Fix what the rows fix in a node: a chain of places, the other side of each refuted; whether anything is left."""
     node = piece.nodes[t]
-    node.place = settle_rows(sides, M, piece, piece.states[t], node.place, work)
+    node.place = propagate_at_place(sides, M, piece, piece.states[t], node.place, work)
     return node.place >= 0
 
 
 @compiled(nogil=True)
-def settle_rows(sides, M, piece, states, at, work):  # type: ignore[no-untyped-def]
+def propagate_at_place(sides, M, piece, states, at, work):  # type: ignore[no-untyped-def]
     """Fix what the rows fix at a place of a piece; returns the place where that is done, −1 where nothing is left."""
     found, broken = propagate_rows(sides, states.size if M < 0 else M, states, work.atoms, work.behind)
     for f in range(found):
@@ -362,7 +362,7 @@ def is_decided(alive, piece, work):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def goes_on(alive, sides, piece, work):  # type: ignore[no-untyped-def]
+def choose_next_solve(alive, sides, piece, work):  # type: ignore[no-untyped-def]
     """Whether a node with one free place is solved again as it stands, and how; not where a completion is split off.
 
     After its relaxation come SVMs on its completions, each of whose dual vectors is tried on all of them. Where one
@@ -374,7 +374,7 @@ def goes_on(alive, sides, piece, work):  # type: ignore[no-untyped-def]
         is_out = piece.states[now.node, work.columns[now.forced]] != FREE
         node.next = RELAX if is_out and now.fixes < 2 else COMPLETE
         return is_out
-    # A node that goes back to the caller would begin with its relaxation again.
+    # Completed here only where that fits: a node given back for want of room is relaxed a second time.
     is_last = sides.indptr.size == 1 and alive.M >= 0 and now.room == 1 and has_room(sides, piece, piece.totals[0])
     node.next = COMPLETE if is_last else RELAX
     return node.next == COMPLETE

@@ -132,7 +132,7 @@ class ExploredPieces(NamedTuple):
     splits: npt.NDArray[Any] = np.empty(0, SPLIT)
 
 
-def laid_out(
+def lay_out_nodes(
     nodes: OpenNodes,
     duals: FirstDuals,
     c: npt.NDArray[np.float64],

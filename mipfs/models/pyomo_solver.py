@@ -112,7 +112,7 @@ class Mipfs(SolverBase):  # type: ignore[misc]
             before = asked
             if asked in (None, True):
                 is_able = options["driver"] in (None, *going_on())
-                before = last.before(model, problem) if is_able else None
+                before = last.usable_last_result(model, problem) if is_able else None
             result = solve(problem, observers=lines, warm=before, **options)
         finally:
             for one in lines:

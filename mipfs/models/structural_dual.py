@@ -113,7 +113,7 @@ def declare(
         again = partial(_redeclare, counts=counts, losses=losses, pool=sigmas, form=form)
         if wide is not problem:  # the constant column is in every selection
             sigmas = np.column_stack([sigmas, np.ones(len(sigmas))])
-    A = columns(wide, np.asarray(counts))
+    A = labelling_columns(wide, np.asarray(counts))
     state = _dual_program if form == "dual" else _primal_program
     program, variables, cuts = state(wide, A, np.asarray(losses, dtype=float), sigmas)
     if form == "dual":
@@ -206,7 +206,7 @@ def generate_labellings(problem: Problem) -> tuple[npt.NDArray[Any], Array, list
     return np.array(inner.labellings.counts), np.array(inner.labellings.losses), list(sigmas)
 
 
-def columns(problem: Problem, counts: npt.NDArray[Any]) -> Array:
+def labelling_columns(problem: Problem, counts: npt.NDArray[Any]) -> Array:
     """A = (a(ȳ_1), …, a(ȳ_K)), a(ȳ) = Xᵀv, of the columns of all atoms, shape (k, K)."""
     own = problem.atoms.columns(np.arange(problem.atoms.count))
     pulled = problem.data.block().pull(problem.measured.direction(np.atleast_2d(counts)).T)

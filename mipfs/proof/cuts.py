@@ -188,7 +188,7 @@ class CutPool:
     Parameters
     ----------
     problem : Problem
-        Whose cuts these are. `mipfs.run.carry.taken_over` says where else they hold, and as what.
+        Whose cuts these are. `mipfs.run.carry.adapt_cuts` says where else they hold, and as what.
 
     Attributes
     ----------

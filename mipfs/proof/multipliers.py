@@ -112,7 +112,7 @@ def farkas_multipliers(
         return None
     first = int(selection.M is not None)
     y = np.where(np.abs(ray) > ROUND_OFF_SHARE, ray, 0.0)[first:] * model.units[first:]
-    return shown_empty(selection, y / max(float(np.abs(y).max(initial=0.0)), 1e-300), low, high)
+    return emptiness_multipliers(selection, y / max(float(np.abs(y).max(initial=0.0)), 1e-300), low, high)
 
 
 def broken_row(selection: Selection, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Multipliers | None:
@@ -122,17 +122,22 @@ def broken_row(selection: Selection, low: npt.NDArray[Any], high: npt.NDArray[An
         return None
     least, _ = selection.rows.activities(*selection.box(low, high))
     y = scatter(len(selection.rows), r, -1.0 if least[r] > selection.rows.high[r] else 1.0)
-    return shown_empty(selection, y, low, high)
+    return emptiness_multipliers(selection, y, low, high)
 
 
-def shown_empty(selection: Selection, y: Array, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Multipliers | None:
+def emptiness_multipliers(
+    selection: Selection, y: Array, low: npt.NDArray[Any], high: npt.NDArray[Any]
+) -> Multipliers | None:
     """The multipliers (r,), made to bound the extra variables, if they show that no selection lies in a box (p,)."""
     bounding = cancel_multipliers(selection, y, is_ray=True)
-    shows = bounding is not None and inner_below(selection, bounding, low, high, is_ray=True) > UNDERFLOW_ALLOWANCE
+    shows = (
+        bounding is not None
+        and lagrangian_bound_below(selection, bounding, low, high, is_ray=True) > UNDERFLOW_ALLOWANCE
+    )
     return bounding if shows else None
 
 
-def inner_below(
+def lagrangian_bound_below(
     selection: Selection,
     multipliers: Multipliers,
     low: npt.NDArray[Any],

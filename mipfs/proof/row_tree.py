@@ -15,7 +15,7 @@ import numpy as np
 
 from mipfs.plumbing.arrays import Array, Mask
 from mipfs.plumbing.own_threads import in_own_thread
-from mipfs.proof.multipliers import broken_row, cancel_multipliers, farkas_multipliers, inner_below
+from mipfs.proof.multipliers import broken_row, cancel_multipliers, farkas_multipliers, lagrangian_bound_below
 from mipfs.proof.proof import Proof
 from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.selection import Selection
@@ -71,7 +71,7 @@ def over_rows(
         node, low, high, part = stack.pop()
         if must_stop():
             proof.close(node, dual)
-            least = min(least, inner_below(part, np.zeros(len(part.rows)), low, high, cost, is_ray=is_empty))
+            least = min(least, lagrangian_bound_below(part, np.zeros(len(part.rows)), low, high, cost, is_ray=is_empty))
             continue
         if _try_close(proof, node, selection, part, low, high):
             continue
@@ -88,7 +88,7 @@ def over_rows(
             extra = solution.values[cost.size : cost.size + len(part.rows.extra)]
         multipliers = cancel_multipliers(part, y, is_ray=is_empty)
         multipliers = np.zeros(y.size) if multipliers is None else multipliers
-        bound = inner_below(part, multipliers, low, high, cost, is_ray=is_empty)
+        bound = lagrangian_bound_below(part, multipliers, low, high, cost, is_ray=is_empty)
         j, k = _choose_split(selection, part, low, high, sigma, extra)
         if bound >= wanted or proof.n_nodes >= most + 2 * MOST_LEAVES:
             j = k = -1

@@ -17,7 +17,7 @@ from mipfs.data.bounds import WeightBounds, both, of_box, of_signs, settle_bound
 from mipfs.data.classes import ClassWeight, checked_weights
 from mipfs.data.instance import SCALINGS, Scaling, misspelling_hint
 from mipfs.data.over_weights import WeightRow
-from mipfs.data.over_weights import settle_rows as rows_over
+from mipfs.data.over_weights import check_weight_rows as rows_over
 from mipfs.data.recipe import Recipe
 from mipfs.errors import DataError, UsageError
 from mipfs.readers.files import description_of, opened

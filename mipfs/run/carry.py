@@ -1,7 +1,7 @@
 """What one solve leaves to the next on the same data: the cuts that matter there, and a support to begin from.
 
 A Benders cut η ≥ g(α) − ½ s(α)'σ (Aytug 2015, (10)) holds for every S, M and c; for another C its dual vector is made
-feasible there and evaluated again (`taken_over`). But most cuts of a finished tree speak about one leaf of it, and a
+feasible there and evaluated again (`adapt_cuts`). But most cuts of a finished tree speak about one leaf of it, and a
 master that takes them all in spends more time on its LPs than they save. What is carried are the cuts that make up the
 bound of the next problem's relaxation.
 """
@@ -31,7 +31,7 @@ CUTS_AT_ONCE = 10
 """Violated cuts that enter the LP at a time."""
 
 
-def taken_over(pool: CutPool, problem: Problem) -> CutPool:
+def adapt_cuts(pool: CutPool, problem: Problem) -> CutPool:
     """The cuts of a pool as they hold for `problem`, as a pool of its own.
 
     A larger C leaves them valid, for the dual set and g grow with it; where g depends on C it is evaluated again. For a
@@ -103,10 +103,10 @@ def carry_cuts(pool: CutPool, problem: Problem) -> CutPool:
     Parameters
     ----------
     pool : CutPool
-        See `taken_over` for what it may hold.
+        See `adapt_cuts` for what it may hold.
     problem : Problem
     """
-    whole = taken_over(pool, problem)
+    whole = adapt_cuts(pool, problem)
     chosen = CutPool(problem)
     for i in _binding_cuts(whole, problem) if len(whole) else ():
         chosen.add(whole.cut(i))

@@ -139,7 +139,7 @@ def _first_line_of_error(error: Exception) -> str:
 
 
 @refusing_broken_state
-def taken_up(run: Run, state: RunState) -> None:
+def restore_run(run: Run, state: RunState) -> None:
     """Give a run the incumbent, the counts and the trace of the one that it goes on with.
 
     The bound comes from the driver. What a step found that was cut off is no incumbent: it would steer the run another

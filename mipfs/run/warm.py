@@ -37,7 +37,7 @@ from mipfs.readers.arrays import load_arrays
 from mipfs.readers.duals import WIDEST
 from mipfs.result.result import Result, Status
 from mipfs.result.sidecar import held_sidecar, state_rows
-from mipfs.run.carry import carry_cuts, support, taken_over
+from mipfs.run.carry import adapt_cuts, carry_cuts, support
 from mipfs.run.parameters import parameters
 
 MOST_CUTS = 256
@@ -123,7 +123,7 @@ class RunStart:
     def pool(self) -> CutPool:
         """The first cuts of a master: those of the dual vectors that bind in the new relaxation."""
         if self.kept is not None and self.problem.is_joint:
-            pool = taken_over(self.kept, self.problem)
+            pool = adapt_cuts(self.kept, self.problem)
         else:
             pool = carry_cuts(self._first_cuts(MOST_CUTS), self.problem)
         self.cuts = len(pool)

@@ -16,7 +16,7 @@ from mipfs.errors import UsageError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
-from mipfs.run.carry import carry_cuts, support, taken_over
+from mipfs.run.carry import adapt_cuts, carry_cuts, support
 
 P = 9
 
@@ -129,7 +129,7 @@ def test_cuts_of_another_C_are_below_v_everywhere(loss: str, driver: str, before
     then = Problem(data, M=2, C=factor * now, **kinds(loss))
     pool = pool_of(first, driver)
     held = pool.constants.copy(), pool.slopes.copy()
-    taken, subproblem = taken_over(pool, then), Subproblem(then)
+    taken, subproblem = adapt_cuts(pool, then), Subproblem(then)
     assert len(taken) == len(pool)
     for size in range(3):
         for ids in itertools.combinations(range(P), size):

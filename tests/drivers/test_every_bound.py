@@ -26,7 +26,7 @@ from mipfs.kernels import prices as kernel
 from mipfs.lab.shelf import milp_master
 from mipfs.proof import single
 from mipfs.proof.cuts import Cut
-from mipfs.proof.multipliers import inner_below
+from mipfs.proof.multipliers import lagrangian_bound_below
 from mipfs.proof.proof import Proof
 from mipfs.regularisers.ridge import RIDGE
 from mipfs.selection.rows import Rows
@@ -211,7 +211,7 @@ def test_multipliers_of_rows(kind: str) -> None:
         cost = problem.penalty - 0.5 * cut.slopes
         without = [a - Fraction(c) for a, c in zip(pulled, cost, strict=True)]
         exact = ends + exactly(0.0, [without[j] for j in one.inside], [without[j] for j in one.free], room)[0]
-        check(inner_below(selection, y, low, high, cost), exact, size, count, times=40)
+        check(lagrangian_bound_below(selection, y, low, high, cost), exact, size, count, times=40)
 
         exact = Fraction(g) + ends + exactly(0.0, held, free, room)[0]
         pricing = Pricing(selection)

@@ -14,7 +14,7 @@ from mipfs.inner.boolean import Boolean
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, NodeOutcome, WarmStart
 from mipfs.inner.footpath import NodeTolerances
 from mipfs.inner.rows_node import RowsRelaxation, prices_suffice
-from mipfs.kernels.prices import PricedRelaxation, price, step
+from mipfs.kernels.prices import PricedRelaxation, newton_step_of_multipliers, price
 from mipfs.kernels.structures import steering_of
 from mipfs.problem import Problem
 from mipfs.selection.selection import Rows
@@ -63,7 +63,7 @@ def stepped(relaxation: RowsRelaxation, y: Any, states: Any, outcome: NodeOutcom
     )
     steering = steering_of(NodeSettings())["prices"]
     sides, places = relaxation.propagation.sides, np.empty(P, dtype=np.int64)
-    step(kernel._signed_columns, kernel.samples, sides, relaxed, y, steering, places, after)
+    newton_step_of_multipliers(kernel._signed_columns, kernel.samples, sides, relaxed, y, steering, places, after)
     return after
 
 

@@ -68,7 +68,7 @@ def test_the_iteration_is_the_compiled_one(kind: str, loss: str, n: int) -> None
         iteration.advance(state, steps)
         for name in ("x", "c", "w", "m", "d", "alpha", "sigma"):
             np.testing.assert_allclose(getattr(state, name), getattr(lanes, name)[:B], atol=6e-3, err_msg=name)
-    run(compiled.look, (given, samples, rows, own, B))
+    run(compiled.evaluate_bounds, (given, samples, rows, own, B))
     lower, upper = iteration.evaluate_bounds(state)
     np.testing.assert_allclose(lower, lanes.lower[:B], rtol=2e-3, atol=2e-3)
     np.testing.assert_allclose(upper, lanes.upper[:B], rtol=2e-3, atol=2e-3)

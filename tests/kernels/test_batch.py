@@ -319,7 +319,7 @@ def test_the_next_nodes_are_those_of_least_bound() -> None:
         wanted = int(r.integers(1, 8))
         of, node = np.zeros(wanted, dtype=np.int64), np.zeros(wanted, dtype=np.int64)
         bounds = pieces.nodes["bound"].copy()
-        found = batch.next_nodes(NO_ROWS, limits, pieces, of, node)
+        found = batch.claim_next_nodes(NO_ROWS, limits, pieces, of, node)
         best = [sorted(b for b in bounds[i, :4] if b <= 8.0)[:room] for i, room in enumerate((4, 2, 1))]
         exact = sorted(b for each in best for b in each)[:wanted]
         assert sorted(bounds[of[:found], node[:found]].tolist()) == exact
@@ -356,7 +356,7 @@ def _by_parts(solver: Batch, handed: Any) -> None:
         if count == 0:
             break
         run(steps.advance, (held, rows, own, samples.loss, count, solver.settings.steps))
-        run(steps.look, (held, samples, rows, own, count))
+        run(steps.evaluate_bounds, (held, samples, rows, own, count))
         done = batch.are_done(limits, pieces, grid.size, held.rules, own, count)
         if done:
             run(steps.end, (steps.branch, samples, grid, rows.sides, limits, held, pieces, own))

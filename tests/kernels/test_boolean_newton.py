@@ -208,7 +208,7 @@ def test_the_steps_of_a_minimisation(seed: int, bias: bool, kind: int) -> None:
     cls, tau = np.empty(w.size, np.int64), np.empty(w.size)
     classify_weights(w, face.costs, in_play.forced, in_play.room, cls, tau)
     assert error == pytest.approx(stationarity_gap(w, face.g, cls, tau, state.intercept, bias))
-    kernels.model(Z, samples, path, face, state)
+    kernels.build_newton_matrix(Z, samples, path, face, state)
     inner = path.inner[: state.inner]
     H = rows[inner].T @ (path.curve[inner, None] * rows[inner])
     H[np.arange(w.size), np.arange(w.size)] += state.prox

@@ -176,7 +176,7 @@ def test_the_bound_alone_and_with_each_atom(kind: str) -> None:
         check(value, *found)
         masks = np.isin(np.arange(case.gains.size), case.inside), np.isin(np.arange(case.gains.size), case.free)
         assert bound.lower(case.g, case.gains, *masks, M) == value
-        each = bound.with_each(case.g, case.gains, case.inside, case.free, M)
+        each = bound.bounds_with_each_in(case.g, case.gains, case.inside, case.free, M)
         assert np.all(each[: case.forced] == value)
         for j in range(case.free.size):
             if case.room <= 0:

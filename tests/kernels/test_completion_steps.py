@@ -11,9 +11,9 @@ from mipfs.kernels.completions import (
     CompletionProblem,
     advance_to_end,
     complete,
+    evaluate_rounded_dual,
     keep,
     place_of,
-    proven,
     write_rows,
 )
 from tests import oracles
@@ -34,7 +34,7 @@ def test_an_svm_on_a_selection_is_laid_out_solved_proven_and_kept(loss: str) -> 
     np.testing.assert_array_equal(at.A[:, 2], y)
     at.state[0] = completions.settings.rho
     advance_to_end(given, at)
-    value, size = proven(given, ids, at, grid.bits)
+    value, size = evaluate_rounded_dual(given, ids, at, grid.bits)
     best = oracles.svm_value(X[:, ids], y, problem.c_i, True, loss).upper
     assert best * (1.0 - 0.01) <= value <= best * (1.0 + 1e-9)
     assert size >= value

@@ -17,7 +17,7 @@ from mipfs.kernels.face_descent import (
     pull,
     stationarity_gap,
 )
-from mipfs.kernels.model_step import by_classes, has_even_prices, minimise_model
+from mipfs.kernels.model_step import has_even_prices, minimise_by_active_set, minimise_model
 from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify_weights, phi
 from mipfs.kernels.structures import steering_of
 from mipfs.settings import NodeSettings
@@ -194,7 +194,9 @@ def test_the_active_set_minimises_too(seed: int) -> None:
     whole, step, last = np.zeros(g.size), np.empty(g.size), begun
     for _ in range(60):
         now = w + whole[:k]
-        by_classes(FaceModel(H, g + H @ whole, now, 0.0, c, forced, K, bool(seed % 3), 1e-12, STEERING), 0.0, 50, step)
+        minimise_by_active_set(
+            FaceModel(H, g + H @ whole, now, 0.0, c, forced, K, bool(seed % 3), 1e-12, STEERING), 0.0, 50, step
+        )
         whole += step
         value = _value(H, g, w, c, forced, K, whole)
         assert value <= last + 1e-12 * (1.0 + abs(value))

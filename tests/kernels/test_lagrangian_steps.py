@@ -148,7 +148,7 @@ def test_steps_of_an_active_set(seed: int) -> None:
     assert found == pytest.approx(value(there.x, there.moved[k]))
     assert not pays or found < begin
     assert 0.0 <= end <= 1.0
-    length = model_step.least_before(model, here, there, way, max(end, 1e-3))
+    length = model_step.minimum_before_sign_change(model, here, there, way, max(end, 1e-3))
     assert 0.0 < length <= max(end, 1e-3)
     found, dropped = model_step.stop_short(model, here, there, way, length)
     assert found == pytest.approx(value(there.x, length * way.d[k]))

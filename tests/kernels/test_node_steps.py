@@ -334,7 +334,7 @@ def test_a_node_with_one_free_place_goes_on(
     now = at.work.now[0]
     now.completes, now.fixes, now.room = completes, fixes, room
     at.piece.states[0, at.work.columns[now.forced]] = OUTSIDE if is_out else FREE
-    goes_on = subtree.goes_on.py_func(at.alive, at.sides, at.piece, at.work)
+    goes_on = subtree.choose_next_solve.py_func(at.alive, at.sides, at.piece, at.work)
     assert (bool(goes_on), at.piece.nodes[0].next) == wanted
 
 
@@ -367,6 +367,6 @@ def test_a_place_stays_where_the_rows_fix_nothing(M: int) -> None:
     states[0] = INSIDE
     at = begun(0, states=states)
     place = at.piece.nodes[0].place
-    found = subtree.settle_rows.py_func(at.sides, M, at.piece, at.piece.states[0], place, at.work)
+    found = subtree.propagate_at_place.py_func(at.sides, M, at.piece, at.piece.states[0], place, at.work)
     assert found == place
     assert at.piece.states[0].tolist() == states.tolist()

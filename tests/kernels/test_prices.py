@@ -15,14 +15,14 @@ from mipfs.kernels.prices import (
     PricedRelaxation,
     bend_of,
     binding_matrix,
+    collect_features_in_play,
     curvature_of,
     drop_idle,
     eliminate_rows,
     find_binding_rows,
     measure_missed,
-    not_out,
+    newton_step_of_multipliers,
     price,
-    step,
     steps_of,
 )
 from mipfs.kernels.propagation import INSIDE
@@ -147,13 +147,13 @@ def test_a_step_is_that_of_the_eliminated_system(seed: int, full: bool, bias: bo
     steering = steering_of(NodeSettings(prices=asked))["prices"]
     sides, at = sides_of(R, ends, ends), np.empty(K, np.int64)
     Z = TwoWays.dense(A, A.size)
-    gain = step(Z, samples, sides, relaxed, y, steering, at, after)
+    gain = newton_step_of_multipliers(Z, samples, sides, relaxed, y, steering, at, after)
 
     # Step by step, beside plain NumPy.
     part = np.array([t for t in range(q) if t < forced or sigma[t] > 0.0])
     fractional = np.array([t >= forced and sigma[t] < 1.0 for t in part])
     J, marks = np.empty(q, np.int64), np.empty(q, np.bool_)
-    assert not_out.py_func(relaxed, at, J, marks) == part.size
+    assert collect_features_in_play.py_func(relaxed, at, J, marks) == part.size
     np.testing.assert_array_equal(J[: part.size], part)
     np.testing.assert_array_equal(marks[: part.size], fractional)
     np.testing.assert_array_equal(at[cols[part]], np.arange(part.size))

@@ -13,7 +13,7 @@ import pytest
 from mipfs.kernels import boolean_newton, node, subtree
 from mipfs.kernels.boolean_newton import CLEAR, PRUNED
 from mipfs.kernels.prices import PricedRelaxation
-from mipfs.kernels.prices import step as price_step
+from mipfs.kernels.prices import newton_step_of_multipliers as price_step
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
 from mipfs.kernels.structures import (
     NEWTON,
@@ -223,7 +223,7 @@ def test_a_working_set_is_minimised(
 
     monkeypatch.setattr(boolean_newton, "values", nothing)
     monkeypatch.setattr(boolean_newton, "update_scores", nothing)
-    monkeypatch.setattr(boolean_newton, "model", nothing)
+    monkeypatch.setattr(boolean_newton, "build_newton_matrix", nothing)
     monkeypatch.setattr(boolean_newton, "judge_midway", lambda *_: decided is not None and state.moved >= decided)
     monkeypatch.setattr(boolean_newton, "face_gradient", lambda *_: errors[int(state.moved)])
     monkeypatch.setattr(boolean_newton, "call_step", lambda step, local, tol, inner, d: seen.append(f"to {tol:.2f}"))
@@ -245,7 +245,7 @@ def test_a_model_that_does_not_descend_is_damped_until_it_does(monkeypatch: pyte
         damped.append(float(state.damping))
         state.first = 1.0
 
-    for step in ("values", "update_scores", "model", "call_step"):
+    for step in ("values", "update_scores", "build_newton_matrix", "call_step"):
         monkeypatch.setattr(boolean_newton, step, nothing)
     monkeypatch.setattr(boolean_newton, "judge_midway", lambda *_: False)
     monkeypatch.setattr(boolean_newton, "face_gradient", lambda *_: 5.0)

@@ -15,7 +15,7 @@ from mipfs.errors import UsageError
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.result.state import stamp_of
-from mipfs.run.carry import taken_over
+from mipfs.run.carry import adapt_cuts
 from tests.bounded_cases import case
 
 
@@ -48,7 +48,7 @@ def test_nothing_is_carried_to_other_bounds() -> None:
     for bounds in ({}, {"x1": (0.0, 1.0)}, {"x1": (0.0, 1.5)}):
         other = problem.replace(weight_bounds=bounds)
         with pytest.raises(UsageError, match="pool: its cuts are of regulariser"):
-            taken_over(CutPool(problem), other)
+            adapt_cuts(CutPool(problem), other)
         assert stamp_of(other) != stamp_of(problem)
 
 

@@ -436,7 +436,7 @@ class PathWalk:
         began = time.perf_counter()
         given: dict[str, Any] = {}
         own = drivers.get_driver(self.driver)
-        grows = hasattr(own, "grows") and own.grows(problem, self.options.get("active"))
+        grows = hasattr(own, "grows_over_atoms") and own.grows_over_atoms(problem, self.options.get("active"))
         if self.takes_pool and not grows:
             given["pool"] = pool = carry_cuts(pool, problem)
         start = support(pool, problem, best) if best and self.takes_start else None
