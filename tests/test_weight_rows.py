@@ -459,6 +459,26 @@ def test_every_way_to_state_them_is_one_problem(tmp_path: Path) -> None:
     assert sklearn.fit(raw, plain.y).result_.objective == best
 
 
+@pytest.mark.parametrize("signs", [None, {0: 1}], ids=["", "signs"])
+@pytest.mark.parametrize("more", [{"M": 3}, {"keep": "all"}, {"keep": "scores"}, {"debias": 5.0}], ids=str)
+def test_the_classifier_of_an_estimator_keeps_the_rows(more: dict[str, Any], signs: Any) -> None:
+    """What is refitted on the selected features obeys them as the result does: it did not."""
+    given = data()
+    X, rows = given.X * [1.0, 3.0, 0.2, 1.0, 1.0], [({0: 1.0, 1: -2.0}, 0, 0), ({1: 1.0, 2: 1.0}, None, 0.01)]
+    asked = {"C": 0.3, "scale": "standard", "forced_in": [0, 1, 2], "weight_rows": rows, "monotonic_cst": signs}
+    kind: Any = mipfs.FSPClassifier if "M" in more else mipfs.FGMClassifier
+    model = kind(**asked, **{"M": 3, **more}).fit(X, given.y)
+    w = model.coef_[0]
+    assert abs(w[0] - 2.0 * w[1]) <= 1e-9 * np.abs(w).max()
+    assert w[1] + w[2] <= 0.01 + 1e-9 * np.abs(w).max()
+    assert np.abs(w[:2]).min() > 1e-6
+    assert signs is None or w[0] >= 0.0
+    if "M" in more:  # and it is the classifier of the result
+        named = [model.result_.weights[f"x{j + 1}"] for j in range(3)]
+        np.testing.assert_allclose(w[:3], named, rtol=1e-3, atol=1e-4)
+        assert model.intercept_[0] == pytest.approx(model.result_.intercept, abs=1e-2)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.data.instance import Row, misspelling_hint
+from mipfs.data.over_weights import ParityRow
 from mipfs.errors import RowError, UsageError
 from mipfs.selection.of_groups import compile_rows
 from mipfs.selection.rows import Rows
@@ -103,7 +104,8 @@ def over_weights(given: Any, names: Sequence[str], index: Mapping[str, int]) -> 
         parts = tuple(row) if isinstance(row, (tuple, list)) else ()
         if len(parts) != 3 or not isinstance(parts[0], Mapping):
             raise UsageError(f"weight_rows: {row!r} is no ({{name: coefficient}}, lower, upper)")
-        found.append(({name_of(key, "weight_rows", names, index): a for key, a in parts[0].items()}, *parts[1:]))
+        named = ({name_of(key, "weight_rows", names, index): a for key, a in parts[0].items()}, *parts[1:])
+        found.append(ParityRow.of(row.parity, named) if isinstance(row, ParityRow) else named)
     return found
 
 

@@ -24,7 +24,7 @@ from mipfs.data.matrix import scaled_user_values
 from mipfs.data.ranges import LARGEST_C, LEAST_C
 from mipfs.errors import UsageError
 from mipfs.estimators.base import FittedProblem, LinearClassifier, SupportSelector, stack_rows
-from mipfs.estimators.refit import refit, refit_bounded
+from mipfs.estimators.refit import refit, refit_bounded, refit_in_rows
 from mipfs.estimators.samples import scikit_errors
 from mipfs.estimators.signs import signs
 from mipfs.plumbing.arrays import Array, Integers, mask_of, scatter
@@ -240,10 +240,13 @@ def _svm_of_atoms(problem: Problem, ids: Integers, sigma: Array, debias: Any) ->
     C = problem.C
     chosen = columns.ids
     perspective = sigma[columns.atom] * np.square(columns.scale)
+    if debias is not None:
+        check_value("debias", check_value("debias", debias, Positive), Weight)
+    if problem.weight_rows:
+        return refit_in_rows(problem, ids, sigma, debias=debias)
     if problem.weight_bounds:
         return refit_bounded(problem, chosen, perspective, debias=debias)
     if debias is not None:
-        check_value("debias", check_value("debias", debias, Positive), Weight)
         C = float(debias)
         chosen = np.unique(columns.ids)
         perspective = np.ones(0)

@@ -70,8 +70,8 @@ class FGMClassifier(RelaxationClassifier):
     cost : mapping of name to float >= 0, (p,) array-like, or None, default None
     budget : float or None, default None
         Σ cost_j σ_j ≤ budget. All four hold for every class where there are more than two.
-    monotonic_cst, positive
-        Signs of the weights, as those of `FSPClassifier`.
+    monotonic_cst, positive, weight_rows
+        Signs of the weights, and rows over them, as those of `FSPClassifier`.
     probability : bool, default False
         Whether `predict_proba` is calibrated on the scores of five folds, five fits more; the logistic loss needs none.
     verbose : bool or int, default False
@@ -139,6 +139,7 @@ class FGMClassifier(RelaxationClassifier):
         atom_options: Mapping[str, Any] | None = None,
         monotonic_cst: Any = None,
         positive: bool = False,
+        weight_rows: Any = None,
         probability: bool = False,
         verbose: bool | int = False,
         unknown: str = "refuse",

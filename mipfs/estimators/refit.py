@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from mipfs.atoms import merge_columns
 from mipfs.data.bounds import clip_weights
 from mipfs.data.instance import Instance
 from mipfs.inner.regularised import RegularisedSolver
+from mipfs.inner.subproblem import Subproblem
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, scatter
 from mipfs.problem import Problem
 
 REFIT_GAP = 1e-12
@@ -76,3 +78,25 @@ def refit_bounded(
         w = coef * data.scale[used]
         b = get_loss(problem.loss).intercept(data.block(used).scores(w), data.y, asked.c_i, b)
     return used, coef, b - float(coef @ data.shift[used])
+
+
+def refit_in_rows(
+    problem: Problem, atoms: Integers, sigma: Array, *, debias: float | None = None
+) -> tuple[Integers, Array, float]:
+    """The SVM on some atoms, with the rows over the weights and the bounds that the problem has; as `refit`.
+
+    Parameters
+    ----------
+    problem : Problem with rows over its weights
+    atoms : (k,) positions
+    sigma : (k,) numbers in (0, 1]
+    debias : float > 0 or None
+        With this loss weight, and σ of 1.
+    """
+    asked = problem if debias is None else problem.replace(C=float(debias))
+    share = sigma if debias is None else np.ones(atoms.size)
+    solved = Subproblem(asked).solve(scatter(problem.atoms.count, atoms, share), REFIT_GAP)
+    used, w = merge_columns(solved.ids, solved.svm.w)
+    order = np.argsort(used)
+    used, coef = used[order], w[order] / problem.data.scale[used[order]]
+    return used, coef, solved.svm.b - float(coef @ problem.data.shift[used])

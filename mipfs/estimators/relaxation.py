@@ -6,6 +6,7 @@ from typing import Any
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
+from mipfs.estimators.allowed import over_weights
 from mipfs.estimators.atoms import AtomClassifier, AtomSelector, FittedAtoms, fitted_atoms, sigma_rows
 from mipfs.estimators.base import at_most, solve_problem
 from mipfs.problem import Problem
@@ -19,6 +20,7 @@ class Relaxation(AtomSelector):
     """Base of the estimators that solve the convex relaxation by cutting planes (`mipfs.drivers.kelley`)."""
 
     debias: Any = None
+    weight_rows: Any = None
 
     def _fit_binary(self, data: Instance) -> FittedAtoms:
         if self.keep not in KEEP:
@@ -34,6 +36,7 @@ class Relaxation(AtomSelector):
             margin=self.margin,
             atoms=atoms,
             weight_bounds=self._sign_bounds(data, atoms),
+            weight_rows=over_weights(self.weight_rows, data.feature_names, data.index),
             **self._selection_parameters(atoms.names, data.groups if atoms.kind == "features" else {}),
         )
         # what the estimator throws away is not polished
