@@ -424,7 +424,7 @@ def _resume_tree(
     earlier = EarlierTree.among(run.resume.arrays, lambda arrays: of(arrays).finish())
     tree = of(arrays)
     if tree.above:
-        # A tree that was restored must hold together.
+        # Made only so that a broken state is refused now: this tree goes on once the level is proven.
         of(tree.above)
     bound = min(tree.bound, run.objective)
     run.raise_bound(max(bound, -math.inf if earlier is None else earlier.bound))

@@ -167,7 +167,7 @@ def restore_tree(tree: SearchTree, arrays: Arrays) -> None:
     tree.narrow(alive)
     tree.lost = bool(arrays["tree_lost"])
     derived, memory = derived_of(arrays["tree_derived"]), arrays["tree_memory"]
-    # A tree that goes on above a level has those that were found since.
+    # Where a tree goes on above a level it holds these derived rows already, and those found since.
     if len(derived) > len(tree.derived):
         tree.separation.know(derived[len(tree.derived) :])
         tree.strengthen(derived[len(tree.derived) :])

@@ -178,7 +178,7 @@ class _Compiler:
             if not math.isfinite(cost):
                 raise RowError(f"{expression.name} has a coefficient that is not finite: {expression.expr}")
             if cost:
-                k = self._column_of_variable(v)
+                k = self._find_or_add_column(v)
                 self.costs[k] = self.costs.get(k, 0.0) + float(cost)
 
     def read_sigma(self) -> None:
@@ -242,7 +242,7 @@ class _Compiler:
         terms: dict[int, float] = {}
         for v, a in zip(repn.linear_vars, repn.linear_coefs, strict=True):
             if a:
-                k = self._column_of_variable(v)
+                k = self._find_or_add_column(v)
                 terms[k] = terms.get(k, 0.0) + float(a)
         constant = float(repn.constant)
         lb = -math.inf if lower is None else float(lower) - constant
@@ -266,7 +266,7 @@ class _Compiler:
                 return repn
         return generate_standard_repn(body, compute_values=True, quadratic=False)
 
-    def _column_of_variable(self, v: Any) -> int:
+    def _find_or_add_column(self, v: Any) -> int:
         if id(v) not in self.column:
             if not (v.is_integer() or v.is_continuous()):
                 raise RowError(f"{v.name} has the domain {v.domain}; an extra variable is binary, integer or real")

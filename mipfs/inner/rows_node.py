@@ -40,7 +40,7 @@ from mipfs.inner.completions import NodeEnumerator
 from mipfs.inner.footpath import Footpath, NodeTolerances, RowsOutcome
 from mipfs.inner.prices import Pricing, RowPrices
 from mipfs.inner.propagation import Propagation
-from mipfs.inner.tall import known_classifier, may_pay
+from mipfs.inner.tall import known_classifier, known_classifier_may_pay
 from mipfs.inner.unit import NodeUnit, UnitResult
 from mipfs.kernels.bound import add_down, gains, screen_atoms
 from mipfs.kernels.subtree import STUCK
@@ -246,7 +246,7 @@ class RowsRelaxation:
     def begin_root(self, states: States) -> None:
         """Find what `solve_root` begins with, where that may pay: a limit from here on leaves its bound."""
         after = self.propagation(states)
-        if after.broken is None and not self._is_long and may_pay(self.problem, self.settings):
+        if after.broken is None and not self._is_long and known_classifier_may_pay(self.problem, self.settings):
             self._find_known(after.states)
 
     def _find_known(self, states: States) -> None:

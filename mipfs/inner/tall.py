@@ -175,7 +175,7 @@ def is_tall(samples: int, columns: int, settings: RelaxationSettings) -> bool:
     return columns > 0 and samples >= settings.tall * columns
 
 
-def may_pay(problem: Problem, settings: RelaxationSettings) -> bool:
+def known_classifier_may_pay(problem: Problem, settings: RelaxationSettings) -> bool:
     """Whether `known_classifier` may pay, as far as this is seen without a look for samples that are equal."""
     return _is_plain(problem) and is_tall(problem.data.n_samples, problem.atoms.count, settings)
 

@@ -49,7 +49,7 @@ def _of_pages(stream: IO[bytes], at: int, end: int) -> int:
     total = 0
     while at < end:
         stream.seek(at)
-        fields, length = _Compact(stream.read(min(MOST_HEADER, end - at))).header()
+        fields, length = _CompactReader(stream.read(min(MOST_HEADER, end - at))).header()
         packed, unpacked = fields.get(PACKED, -1), fields.get(UNPACKED, -1)
         if packed < 0 or unpacked < 0 or at + length + packed > end:
             raise ValueError("a page reaches beyond its column")
@@ -58,7 +58,7 @@ def _of_pages(stream: IO[bytes], at: int, end: int) -> int:
     return total
 
 
-class _Compact:
+class _CompactReader:
     """Thrift's compact protocol, as far as the headers of pages go."""
 
     def __init__(self, content: bytes) -> None:

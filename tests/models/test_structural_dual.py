@@ -50,7 +50,7 @@ def test_both_doors_equal_the_reference(name: str) -> None:
         assert Canonical(declared.cvxpy).solve() == "solved"
         assert declared.cvxpy.value == pytest.approx(value, abs=1e-7)
 
-        A = structural_dual.columns(problem, counts)
+        A = structural_dual.labelling_columns(problem, counts)
         np.testing.assert_allclose(A, data.X.T @ V.T, atol=1e-12)
         blocks = [np.sqrt(sigma[sigma > 0])[:, None] * A[sigma > 0] for sigma in pool]
         costs = pool @ problem.penalty

@@ -49,7 +49,7 @@ def together(result: Result, data: Instance, asked: tuple[int, int, float], time
     """
     started = time.monotonic()
     points, bins, gap = asked
-    within = _check(result)
+    within = _supported_rows(result)
     among = _card_candidates(result, data, points, bins, within)
     first = scorecard(
         result, data, points=points, bins=bins, gap=gap, time_limit=max(1e-3, SHARE_OF_START * time_limit)
@@ -61,7 +61,7 @@ def together(result: Result, data: Instance, asked: tuple[int, int, float], time
     return _card_of_search(result, data, first, among, found, asked, started)
 
 
-def _check(result: Result) -> CardRows | None:
+def _supported_rows(result: Result) -> CardRows | None:
     """The rows of the result, where they are of a table that was cut; refuse what the proof does not carry."""
     params = result.params
     within = CardRows.of(result.rows, result.extra) if result.extra else None
