@@ -116,7 +116,7 @@ class FSPClassifier(AtomClassifier):
     n_iter_ : int
         Iterations of the driver, the largest of all classes.
     n_features_in_ : int, columns of X
-    feature_names_in_ : (n_features_in_,) ndarray of str, where X had names
+    feature_names_in_ : ndarray of str, the names of these columns, where X had names
     columns_ : (p,) ndarray of str, where X had columns of words
         The names of the columns of `coef_` and `support_`, in which ``column=word`` stands for a column of words.
 

@@ -320,7 +320,7 @@ def bytes_of(parts: Sequence[UnitResult]) -> list[bytes]:
     found = [one.found for one in parts if one.found is not None]
     arrays = [
         np.concatenate([getattr(one, name) for one in found])
-        for name in ExploredPieces._fields_without_digest
+        for name in ExploredPieces._fields
         if name != "back"
     ]
     sizes = [one.back.words.size for one in found]
@@ -344,8 +344,8 @@ def test_a_solver_that_travelled_finds_the_same_bits(kind: str, monkeypatch: pyt
             away: NodeUnit = pickle.loads(pickle.dumps(unit))
             each = [solver.explore(alone(away, at), 60.0) for at in range(len(unit))]
             back: list[UnitResult] = [UnitResult(*pickle.loads(pickle.dumps(tuple(one)))) for one in each]
-            words = b"".join(bytes_of(back)[len(ExploredPieces._fields_without_digest) :])
-            assert [*bytes_of(back)[: len(ExploredPieces._fields_without_digest)], words] == bytes_of([found])
+            words = b"".join(bytes_of(back)[len(ExploredPieces._fields) :])
+            assert [*bytes_of(back)[: len(ExploredPieces._fields)], words] == bytes_of([found])
             seen.append(len(unit))
         merge(tree, units, all_found, *before)
 
