@@ -319,9 +319,7 @@ def bytes_of(parts: Sequence[UnitResult]) -> list[bytes]:
     """What came of units, one after the other, array by array; words are counted from the first of all."""
     found = [one.found for one in parts if one.found is not None]
     arrays = [
-        np.concatenate([getattr(one, name) for one in found])
-        for name in ExploredPieces._fields
-        if name != "back"
+        np.concatenate([getattr(one, name) for one in found]) for name in ExploredPieces._fields if name != "back"
     ]
     sizes = [one.back.words.size for one in found]
     heads = np.concatenate([one.back.heads for one in found])
