@@ -27,9 +27,6 @@ from mipfs.settings import SearchSettings
 
 Offer = tuple[npt.NDArray[np.float32], float]
 """Sizes of weights that are to be rounded, and what their relaxed σ add up to."""
-LATE = 50
-"""By how much later the climb begins beside what a problem near by left: its support is good, and SVMs cost more than
-the nodes that they spare."""
 
 
 class PacedSearch:
@@ -201,7 +198,7 @@ class PacedSearch:
 
     def _climbs_first(self) -> bool:
         """Whether the climb from the incumbent goes on, which begins after some work."""
-        late = LATE if self._tree.run.is_near else 1
+        late = self.settings.late if self._tree.run.is_near else 1
         is_late = self._nodes > late * self.settings.after_nodes or self._work > late * self.settings.after_work
         if self._climb is None and is_late:
             self._climb = Climb(self._tree.run, self._make_strands)

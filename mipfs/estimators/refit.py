@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from mipfs.atoms import merge_columns
 from mipfs.data.bounds import clip_weights
 from mipfs.data.instance import Instance
 from mipfs.inner.regularised import RegularisedSolver
@@ -47,8 +46,7 @@ def refit(
     b = svm.b
     if bias:
         b = kind.intercept(data.block(ids).scores(svm.w), data.y, c, b)
-    used, place = np.unique(ids, return_inverse=True)
-    coef = np.bincount(place, svm.w, used.size) / data.scale[used]
+    used, coef = _on_users_scale(data, ids, svm.w)
     return used, coef, b - float(coef @ data.shift[used])
 
 
@@ -69,9 +67,8 @@ def refit_bounded(
     data = problem.data
     chosen = ids if debias is None else np.unique(ids)
     svm = RegularisedSolver(asked).solve(chosen, sigma if debias is None else None, tol=REFIT_GAP)
-    used, place = np.unique(chosen, return_inverse=True)
+    used, whole = _on_users_scale(data, chosen, svm.w)
     names = [data.feature_names[j] for j in used]
-    whole = np.bincount(place, svm.w, used.size) / data.scale[used]
     coef = np.asarray(clip_weights(names, whole, problem.weight_bounds or {}), dtype=float)
     b = svm.b
     if problem.bias:
@@ -96,7 +93,11 @@ def refit_in_rows(
     asked = problem if debias is None else problem.replace(C=float(debias))
     share = sigma if debias is None else np.ones(atoms.size)
     solved = Subproblem(asked).solve(scatter(problem.atoms.count, atoms, share), REFIT_GAP)
-    used, w = merge_columns(solved.ids, solved.svm.w)
-    order = np.argsort(used)
-    used, coef = used[order], w[order] / problem.data.scale[used[order]]
+    used, coef = _on_users_scale(problem.data, solved.ids, solved.svm.w)
     return used, coef, solved.svm.b - float(coef @ problem.data.shift[used])
+
+
+def _on_users_scale(data: Instance, ids: Integers, w: Array) -> tuple[Integers, Array]:
+    """The columns (m,), ascending, each once, and the sums of their weights on the user's scale."""
+    used, place = np.unique(ids, return_inverse=True)
+    return used, np.bincount(place, w, used.size) / data.scale[used]

@@ -186,6 +186,9 @@ class SearchSettings(Declared):
     """Nodes after which a climb from the incumbent pays; it goes to its end."""
     after_work: Excess = 1.0
     """Units of work after which it pays, if they come first: nodes of large problems are few."""
+    late: Count = 50
+    """By how much later it begins beside what a problem near by left: its support is good, and SVMs cost more than the
+    nodes that they spare."""
     solves: Excess = 9.0
     """SVMs of the search that goes on from there, per square root of the tree's work: most of them early."""
     hopeful: Excess = 0.1
