@@ -342,6 +342,23 @@ def test_parity_holds_for_the_scores() -> None:
     assert "the mean scores of 'False' and 'True' differ by at most 0.01" in result.summary()
 
 
+@pytest.mark.parametrize("scale", ["none", "standard"])
+def test_an_estimator_says_parity_in_words(scale: str) -> None:
+    rng = np.random.default_rng(5)
+    X = 40.0 + rng.standard_normal((40, 4)) * [1.0, 20.0, 300.0, 0.01]
+    labels = np.where(
+        X @ [1.0, 0.05, 0.003, 100.0] + rng.standard_normal(40) > np.median(X @ [1.0, 0.05, 0.003, 100.0]), 1, -1
+    )
+    by = np.arange(40) < 15
+    rows = weight_rows.parity(mipfs.Instance.from_arrays(X, labels), by, 0.01)
+    classifier = mipfs.FSPClassifier(M=2, scale=scale, weight_rows=rows).fit(X, labels)
+    assert "the mean scores of 'False' and 'True' differ by at most 0.01" in classifier.result_.summary()
+    scores = classifier.decision_function(X)
+    assert abs(scores[by].mean() - scores[~by].mean()) <= 0.01 + 1e-9
+    other = mipfs.FSPClassifier(M=2, scale=scale, weight_rows=rows).fit(X[::-1], labels[::-1])
+    assert "mean scores" not in other.result_.summary(), "those are not the samples whose means the row is made of"
+
+
 def test_parity_is_stated_and_both_checkers_recompute_it() -> None:
     with over_weights.remembered():
         given = data(sample_weight=np.linspace(0.5, 2.0, 40))

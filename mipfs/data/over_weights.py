@@ -39,6 +39,8 @@ AIMED_SHARE, TIGHT = 2.0**-46, 1e-9
 what storing them rounds. A row counts as tight up to the other one."""
 DIGITS = 2.0**-46
 """A coefficient of parity below this share of its feature's size is the rounding of equal means."""
+SAME = 2.0**-30
+"""Share of a column's scale by which two computations of its coefficient of parity differ at most by rounding."""
 MOST_STATED = 2**20
 """Samples times rows of parity up to which a result states the groups beside the coefficients."""
 MOST_DENSE = 2**24
@@ -134,6 +136,17 @@ class ParityRow(tuple[Any, ...]):
         found = cls(row)
         found.parity = parity
         return found
+
+    def as_of(self, data: Any) -> ParityRow:
+        """It as an `Instance` of the same samples computes it, if that differs by rounding alone; else as it is."""
+        terms, *ends = self
+        if self.parity.place.size != data.n_samples:
+            return self
+        own = self.parity.coefficients(data)
+        names = sorted(terms.keys() | own.keys())
+        size = data.scale[[data.index[name] for name in names]]
+        here, there = (np.array([one.get(name, 0.0) for name in names]) for one in (own, terms))
+        return ParityRow.of(self.parity, (own, *ends)) if np.all(np.abs(here - there) <= SAME * size) else self
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from mipfs.errors import UndecidedError
 from mipfs.inner.epigraph import Epigraph
 from mipfs.kernels.bound import add_down, gains, rounded_down, trade_gains
 from mipfs.plumbing.arrays import Array, Integers, Mask
+from mipfs.plumbing.forget import forget
 from mipfs.plumbing.own_threads import in_own_thread
 from mipfs.proof.cuts import Cut, CutPool
 from mipfs.proof.evidence import Evidence, EvidenceTree
@@ -115,7 +116,7 @@ class Master:
             return False
         self._worked = 0
         self._oracle.drop_solvers()
-        vars(self).pop("_rows_alone", None)
+        forget(self, type(self)._rows_alone)
         self._make_lp(np.array(self._cuts, dtype=np.int64), self._idle, self._lp.basis())
         return True
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from mipfs.drivers.tree import SearchTree
 from mipfs.plumbing.arrays import Arrays
+from mipfs.plumbing.forget import forget
 from mipfs.result.gap import relative_gap
 from mipfs.run.aside import Climb, SearchStrand
 from mipfs.run.heuristics import Supports
@@ -52,16 +53,16 @@ class PacedSearch:
         self._rest = float(self.settings.rest)
 
     @cached_property
-    def _make_strands(self) -> list[SearchStrand]:
+    def _strands(self) -> list[SearchStrand]:
         """The searches that go on at once: one where selections are looked at in the order in which they are found.
 
         That is so where a list of them is asked for, or a stop once they get no better. Rows have one solver for all.
-        Two are enough for a small tree: what each finds out for itself, the others find out as well.
+        One is enough for a small tree: what each finds out for itself, the others find out as well.
         """
         tree = self._tree
         run, supports = tree.run, tree.supports
         numbers = run.settings.swaps.recent * run.problem.atoms.count
-        most = min(self.settings.strands, max(2, tree.n_nodes // self.settings.nodes_per_strand))
+        most = min(self.settings.strands, max(1, tree.n_nodes // self.settings.nodes_per_strand))
         most = min(most, max(1, run.settings.swaps.most_numbers // numbers))
         is_one = run.wants_all or supports.validator is not None or not run.problem.selection.is_plain
         is_apart = most > 1 and not is_one and run.options.nodes == "newton"
@@ -135,11 +136,11 @@ class PacedSearch:
             self._begin_anew(True)
             self._is_due = False
         shares, offers = self._svms_per_strand(done), self._take_offers()
-        count = len(self._make_strands)
+        count = len(self._strands)
         asked = [(offers[at::count], share) for at, share in enumerate(shares)]
         return [
             partial(strand.work, partial(self._round_offers, own), share)
-            for strand, (own, share) in zip(self._make_strands, asked, strict=True)
+            for strand, (own, share) in zip(self._strands, asked, strict=True)
             if own or share > 0
         ]
 
@@ -147,7 +148,7 @@ class PacedSearch:
         """Wait until all that `begin` said is done, and take over what was found."""
         searched()
         best = self._tree.run.objective
-        climbed = sum(strand.collect() for strand in self._make_strands)
+        climbed = sum(strand.collect() for strand in self._strands)
         if self._is_on:
             self._count += climbed
             if self._tree.run.objective < best:
@@ -157,10 +158,10 @@ class PacedSearch:
 
     def _begin_anew(self, is_on: bool) -> None:
         """Make the strands anew, which climb from the incumbent shaken; the first from where the tree points to."""
-        vars(self).pop("_strands", None)
+        forget(self, PacedSearch._strands)
         self._is_on, self._turn = is_on, 0
         seed, sigma = self._tree.n_nodes, self._tree.pointed_to() if is_on else None
-        for at, strand in enumerate(self._make_strands if is_on else ()):
+        for at, strand in enumerate(self._strands if is_on else ()):
             strand.climbs = strand.searching(None if at else sigma, np.random.default_rng((seed, at)))
 
     def _take_offers(self) -> list[Offer]:
@@ -173,7 +174,7 @@ class PacedSearch:
 
     def _svms_per_strand(self, done: float) -> list[int]:
         """How many SVMs of climbs each strand is asked for; of what cannot be shared equally, each has some in turn."""
-        count = len(self._make_strands)
+        count = len(self._strands)
         most = self._at_once(done)
         if self._is_on:
             most = min(most, int(self._svm_budget - self._count))
@@ -201,7 +202,7 @@ class PacedSearch:
         late = self.settings.late if self._tree.run.is_near else 1
         is_late = self._nodes > late * self.settings.after_nodes or self._work > late * self.settings.after_work
         if self._climb is None and is_late:
-            self._climb = Climb(self._tree.run, self._make_strands)
+            self._climb = Climb(self._tree.run, self._strands)
             self._climb.goes_on()
         return self._climb is not None
 

@@ -338,6 +338,7 @@ class SearchTree(TreeProof):
         size = self.relaxation.unit_size(count, least)
         if self.pace:
             size = max(size, min(count // least, MOST_TOGETHER, int(worth / self.per_node)))
+            size = max(size, min(count // 2, MOST_TOGETHER, int(self.settings.unit_least / self.per_node)))
         sizes = np.diff(np.append(np.arange(0, count, size), count))
         return self.cut(nodes, sizes, self.limits(nodes.heads["bound"], cutoff))
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mipfs.data.instance import Row, misspelling_hint
+from mipfs.data.instance import Instance, Row, misspelling_hint
 from mipfs.data.over_weights import ParityRow
 from mipfs.errors import RowError, UsageError
 from mipfs.selection.of_groups import compile_rows
@@ -93,7 +93,7 @@ def names_of(given: Any, names: Sequence[str], what: str = "start") -> tuple[str
     return None if given is None else _names_of_positions(given, what, names, {name: j for j, name in enumerate(names)})
 
 
-def over_weights(given: Any, names: Sequence[str], index: Mapping[str, int]) -> Any:
+def over_weights(given: Any, data: Instance) -> Any:
     """Rows over the weights whose features are named, or given by 0-based positions; none where none are given."""
     if given is None:
         return ()
@@ -104,8 +104,9 @@ def over_weights(given: Any, names: Sequence[str], index: Mapping[str, int]) -> 
         parts = tuple(row) if isinstance(row, (tuple, list)) else ()
         if len(parts) != 3 or not isinstance(parts[0], Mapping):
             raise UsageError(f"weight_rows: {row!r} is no ({{name: coefficient}}, lower, upper)")
+        names, index = data.feature_names, data.index
         named = ({name_of(key, "weight_rows", names, index): a for key, a in parts[0].items()}, *parts[1:])
-        found.append(ParityRow.of(row.parity, named) if isinstance(row, ParityRow) else named)
+        found.append(ParityRow.of(row.parity, named).as_of(data) if isinstance(row, ParityRow) else named)
     return found
 
 

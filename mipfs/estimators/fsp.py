@@ -228,7 +228,7 @@ class FSPClassifier(AtomClassifier):
             lam=self.lam,
             atoms=atoms,
             weight_bounds=self._sign_bounds(data, atoms),
-            weight_rows=over_weights(self.weight_rows, data.feature_names, data.index),
+            weight_rows=over_weights(self.weight_rows, data),
             **self._selection_parameters(atoms.names, data.groups if atoms.kind == "features" else {}),
         )
         given = {"pool_gap": self.pool_gap, "pool_size": self.pool_size, "start": names_of(self.start, atoms.names)}

@@ -36,7 +36,7 @@ class Relaxation(AtomSelector):
             margin=self.margin,
             atoms=atoms,
             weight_bounds=self._sign_bounds(data, atoms),
-            weight_rows=over_weights(self.weight_rows, data.feature_names, data.index),
+            weight_rows=over_weights(self.weight_rows, data),
             **self._selection_parameters(atoms.names, data.groups if atoms.kind == "features" else {}),
         )
         # what the estimator throws away is not polished

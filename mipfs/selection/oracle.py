@@ -20,6 +20,7 @@ import numpy.typing as npt
 from mipfs.errors import NumericalError, StoppedError, UndecidedError
 from mipfs.kernels.bound import add_down, trade_gains
 from mipfs.plumbing.arrays import Array, Mask, replace_at, row_of, sum_exactly
+from mipfs.plumbing.forget import forget
 from mipfs.plumbing.own_threads import in_own_thread
 from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.selection import Selection, lagrangian_bound
@@ -100,8 +101,7 @@ class SelectionOracle:
 
     def drop_solvers(self) -> None:
         """Let go of the solvers: what they say next does not depend on what they were asked before."""
-        for name in ("_whole", "_relaxed"):
-            vars(self).pop(name, None)
+        forget(self, SelectionOracle._integer_model, SelectionOracle._relaxed_model)
         self._last_cost = None
 
     def _make_clock(self) -> Callable[[], bool]:

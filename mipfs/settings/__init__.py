@@ -140,6 +140,9 @@ class TreeSettings(Declared):
     unit_work: Excess = 10.0
     """Units of the same that a unit of work is to take at most where the batch is cut into more than `least_units`:
     0.1 s, so that a limit is heard."""
+    unit_least: Excess = 1.0
+    """And units that it takes at least, as long as the batch is cut into two: in a small tree what is done for each
+    unit by itself takes as long as a node."""
     least_units: Count = 64
     """Units of work that a batch is cut into at least, where it has as many nodes: each is for one core."""
     clear: Excess = 4.0
@@ -206,7 +209,7 @@ class SearchSettings(Declared):
     """Searches that go on at once beside a batch at most, which share these SVMs and the roundings: what one does waits
     for no other. There are as many whatever the threads are."""
     nodes_per_strand: Count = 2000
-    """Nodes of the tree to each of them, of which two are there at first: a small tree pays for what several find."""
+    """Nodes of the tree to each of them, but for the first: a small tree pays for what several find."""
     brief: Excess = 2.0
     """Units of work that they may take there until the first climb has ended."""
     fruitless: Excess = 4.0

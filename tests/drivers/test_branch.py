@@ -116,6 +116,22 @@ def test_the_climb_goes_in_slices(hopeful: float) -> None:
     assert tree.run.objective == whole.run.objective
 
 
+def test_a_search_that_rests_goes_on_with_strands_and_solvers_made_anew() -> None:
+    run = Run(one(300, 30, 12, 4.0), Options())
+    begun = gbd.begin(run)
+    assert begun is not None
+    tree = SearchTree(run, begun[0], 1e-6)
+    tree.open_root()
+    search, oracle = PacedSearch(tree), run.oracle
+    works = search.begin()
+    search.collect(lambda: [work() for work in works])
+    oracle.minimise_relaxed(np.ones(30))
+    before = search._strands, oracle._relaxed_model
+    search.restart_search()
+    assert search._strands is not before[0]
+    assert oracle._relaxed_model is not before[1]
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("limit", [50, None])
 def test_the_bound_does_not_depend_on_when_the_last_nodes_were_left(limit: int | None) -> None:
