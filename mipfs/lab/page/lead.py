@@ -21,6 +21,9 @@ from mipfs.report.numbers import percent
 from mipfs.result.result import Result, Status
 from mipfs.result.words import ended_words, status_in_words
 
+MOST_GIVEN = 3
+"""Names of features that were asked for that a heading has."""
+
 
 def heading(study: Reported, name: str) -> str:
     """The heading of a page about one study that nobody gave a title."""
@@ -47,17 +50,30 @@ def _of_result(result: Result, name: str) -> str:
         return name
     size = f"{size_words(result)} {describe_selected(result)}"
     found = {
-        Status.OPTIMAL: f"The best {size}",
+        Status.OPTIMAL: _of_optimal(result, size),
         Status.FEASIBLE: f"{size}, the best found",
         Status.RELAXED: f"{size}, by a relaxation",
     }.get(result.status, name)
     return f"{result.label_column}: {found[0].lower()}{found[1:]}" if result.label_column else found
 
 
+def _of_optimal(result: Result, size: str) -> str:
+    """What is the best of its kind: features that were asked for are no choice."""
+    given = list(result.params.get("forced_in") or ())
+    if not given:
+        return f"The best {size}"
+    if set(given) == set(result.selected):
+        return f"{size}, as given"
+    named = ", ".join(given[:MOST_GIVEN]) + (f" and {len(given) - MOST_GIVEN} more" if len(given) > MOST_GIVEN else "")
+    return f"The best {size} with {named}"
+
+
 def plainly(result: Result) -> str:
     """What was found, and how sure that is, without a symbol; the exact words where there is no gap to speak of."""
     if not result.has_classifier or not math.isfinite(result.gap):
         return status_in_words(result)
+    if result.status is Status.OPTIMAL and set(result.params.get("forced_in") or ()) == set(result.selected) != set():
+        return f"All of these {describe_selected(result)} were given (forced_in): how good others are was not asked."
     most = re.sub("^<", "", percent(result.gap))
     sure = "It is proven" if result.bound_source == "dual" else "The solver says, and no certificate shows,"
     rest = f"{sure} that no allowed choice of {describe_selected(result)} is better by more than {most}."

@@ -11,8 +11,14 @@ from mipfs.lab.page.parts import code
 from mipfs.report.visible import escape_invisible, escape_text
 from mipfs.result.result import Result, StopReason
 
-DEFAULTS = {"loss": "hinge", "bias": True, "lambda": 0.0, "margin": "unit"}
 NAMES = {"lambda": "lam"}
+DEFAULTS = {"loss": "hinge", "bias": True, "lambda": 0.0, "margin": "unit"}
+AS_STATED = (
+    "M", "C", "lambda", "loss", "bias", "margin", "measure", "beta", "k", "forced_in", "forced_out", "class_weight",
+    "weight_bounds", "weight_rows",
+)  # fmt: skip
+"""Parameters that `Problem` takes as a result states them."""
+NOT_OF_PROBLEM = ("gap",)
 MOST_CHARACTERS = 400
 """Characters of a value that is written out."""
 
@@ -59,6 +65,8 @@ def python(result: Result) -> str:
     near = result.near_optimal or {}
     options += [f"pool_{name}={near[name]!r}" for name in ("gap", "size") if near.get(name) is not None]
     lines = problem_lines(result.params, result.scaling.get("kind"))
+    if result.atoms is not None:
+        lines.append("# over the atoms that the JSON names")
     if any(".toml" not in row["origin"] for row in result.rows):
         lines.append("# and the rows above that are not the data's own: problem.with_rows(A, lb, ub)")
     if result.driver in drivers.DRIVERS and drivers.get_driver(result.driver).CAPABILITY.is_declared:
@@ -68,12 +76,16 @@ def python(result: Result) -> str:
 
 def problem_lines(params: Mapping[str, Any], scale: Any) -> list[str]:
     """The lines of Python up to the `Problem`."""
-    given = []
-    for name in ("M", "C", "lambda", "loss", "bias", "margin", "measure", "beta", "k"):
-        if name in params and params[name] != DEFAULTS.get(name, ...):
-            given.append(f"{NAMES.get(name, name)}={_shorten_repr(params[name])}")
+    told = {
+        name: value for name, value in params.items() if value != DEFAULTS.get(name, ...) and value not in (None, [])
+    }
+    if "weight_rows" in told:
+        told["weight_rows"] = [(row["coefficients"], row["lower"], row["upper"]) for row in told["weight_rows"]]
+    given = [f"{NAMES.get(name, name)}={_shorten_repr(told[name])}" for name in AS_STATED if name in told]
+    odd = [name for name in told if name not in (*AS_STATED, *NOT_OF_PROBLEM)]
     head = ["import mipfs", "", f'data = mipfs.read("DATA", scale={scale!r})']
-    return [*head, f"problem = mipfs.Problem(data, {', '.join(given)})"]
+    more = [f"# and what params of the JSON state beside: {', '.join(odd)}"] if odd else []
+    return [*head, f"problem = mipfs.Problem(data, {', '.join(given)})", *more]
 
 
 def _shorten_repr(value: Any) -> str:

@@ -17,6 +17,7 @@ import pytest
 import mipfs
 from mipfs.errors import UsageError
 from mipfs.lab import page
+from mipfs.lab.page import lead, reproduce
 from mipfs.report.blocks import ReportBlock, Reported, Sentence, Table, Typed
 from mipfs.report.numbers import number, percent
 from mipfs.result.result import Result, Status
@@ -128,7 +129,7 @@ def test_a_plain_sentence_and_held_out_data_come_before_the_proof() -> None:
     measured = {**score(result, cases.credit()), "source": "credit.csv"}
     text = page.html([page.Item("credit.json", result, measured)])
     size = len(result.selected)
-    assert f"<h1>repaid: the best {size} of 12 features</h1>" in text
+    assert f"<h1>repaid: the best {size} of 12 features with income</h1>" in text
     assert "<h1>What we chose</h1>" in page.html([page.Item("credit.json", result)], title="What we chose")
     most = percent(result.gap).removeprefix("<")
     assert f"It is proven that no allowed choice of features is better by more than {most}." in text
@@ -391,3 +392,34 @@ def test_what_cannot_be_shown_is_refused(tmp_path: Path) -> None:
     wide = dataclasses.replace(cases.closed(), data_sha256="x" * 2_100_000)
     with pytest.raises(UsageError, match="larger than 2 MB; give fewer results"):
         page.html([page.Item("x", wide)])
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"M": 2, "forced_in": ("income",)},
+        {"M": 2, "forced_in": ("income", "inquiries"), "forced_out": ("loan",)},
+        {"M": 2, "class_weight": "balanced", "weight_bounds": {"income": (-0.3, None)}},
+        {"M": 3, "weight_rows": [({"income": 1.0, "age": 1.0}, 0.0, 0.0)], "lam": 0.5, "loss": "logistic"},
+    ],
+    ids=["forced", "all-given", "weighted-bounded", "rows"],
+)
+def test_the_lines_of_python_state_the_whole_problem(stated: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    data = cases.credit()
+    result = mipfs.solve(mipfs.Problem(data, C=2.0, **stated), gap=1e-3)
+    monkeypatch.setattr(mipfs, "read", lambda *_, **__: data)
+    names: dict[str, Any] = {}
+    exec(reproduce.python(result), names)
+    assert names["result"].params == result.params
+    assert names["result"].selected == result.selected
+    assert names["result"].objective == result.objective
+
+
+def test_a_heading_does_not_call_the_best_what_was_given() -> None:
+    data = cases.credit()
+    one = mipfs.solve(mipfs.Problem(data, C=2.0, M=2, forced_in=("income",)), gap=1e-3)
+    both = mipfs.solve(mipfs.Problem(data, C=2.0, M=2, forced_in=("income", "inquiries")), gap=1e-3)
+    assert "best 2 of 12 features with income" in lead.heading(one, "")
+    assert "best" not in lead.heading(both, "")
+    assert "were given" in lead.plainly(both)
+    assert "It is proven" in lead.plainly(one)
