@@ -28,8 +28,14 @@ from mipfs.drivers import solve
 from mipfs.estimators.allowed import selection_arguments
 from mipfs.estimators.imputing import Imputer, prepared_of
 from mipfs.estimators.probable import ProbabilityMixin
-from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors, validated
-from mipfs.estimators.words import encode_words, groups_of, learn_words, reading_of
+from mipfs.estimators.samples import (
+    binary_instances,
+    check_parameters,
+    refuse_missing_labels,
+    scikit_errors,
+    validated,
+)
+from mipfs.estimators.words import encode_words, groups_of, learn_words, reading_of, refuse_missing_columns
 from mipfs.plumbing.arrays import Array, Mask
 from mipfs.plumbing.signals import hearing_signals
 from mipfs.problem import Problem
@@ -138,9 +144,12 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         -----
         ConvergenceWarning
             A limit stopped a driver before its gap was closed; `result_` says how large it is.
+        UserWarning
+            Nothing is selected.
         SuspectWarning
             A column separates the classes alone, is constant or a copy of another, or rows stand there twice.
         """
+        refuse_missing_labels(y)
         with scikit_errors():
             self._imputer = Imputer.learnt(as_rows(X), self.impute, sample_weight)
             X, prepared = prepared_of(X, self._imputer)
@@ -165,6 +174,13 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if self._words:  # until here they are those of the columns that the words became
             self.columns_, self.feature_names_in_ = names, np.array(names_of(given), dtype=object)
             self.n_features_in_ = self.feature_names_in_.size
+        if not self.support_.any() and getattr(self, "M", None) != 0:
+            warnings.warn(
+                f"no feature is worth its weight, and none is selected: {type(self).__name__} tells no sample from "
+                "another; try a larger C, or class_weight='balanced'",
+                UserWarning,
+                stacklevel=2,
+            )
         return self
 
     def _in_columns(self) -> Self:
@@ -246,10 +262,16 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _in_features(self, X: Any) -> Any:
         """New rows with features for columns of words; those by the names of their cells in training's order."""
         held, _ = prepared_of(X, self._imputer)
-        found, names = encode_words(held, self._words, self.unknown), self._names()
+        if self._words:
+            refuse_missing_columns(as_rows(held), self.feature_names_in_.tolist(), self._words, self.columns_.tolist())
+        found, names = encode_words(held, self._words, self.unknown, self._needed_names()), self._names()
         if names is not None and is_by_names(X) and set(names) <= set(found.columns):
             return found[list(names)]
         return found
+
+    def _needed_names(self) -> list[str] | None:
+        """The names of the columns of `support_` that anything is computed from; None where that may be all."""
+        return None
 
     def transform(self, X: Any) -> Any:
         """The selected columns of X; of a data frame with columns of words their features ``column=word``."""
@@ -358,8 +380,15 @@ class LinearClassifier(Classifier):
 
         By "l1" it takes weights from 1e-5 on for features, without it those above the mean. A selected feature whose
         weight on X's scale is smaller would be lost, as would one that is forced in and has the weight 0: that is said
-        in a warning.
+        in a warning, and that its transform takes no data frame with columns of words, which have other columns.
         """
+        if hasattr(self, "columns_"):
+            warnings.warn(
+                "SelectFromModel.transform takes no data frame whose words became columns: there are more weights than "
+                f"columns; use {type(self).__name__} itself in its place, or encode the words before",
+                UserWarning,
+                stacklevel=2,
+            )
         if hasattr(self, "coef_"):
             small = np.flatnonzero(self.support_ & (np.abs(self.coef_).sum(axis=0) < LEAST_WEIGHT))
             if small.size:
@@ -372,6 +401,10 @@ class LinearClassifier(Classifier):
                     stacklevel=2,
                 )
         return "l1"
+
+    def _needed_names(self) -> list[str] | None:
+        names = self._names()
+        return None if names is None else [str(name) for name in names[self.support_ | np.any(self.coef_ != 0, axis=0)]]
 
     def _store_fits(self, fits: list[FittedProblem]) -> None:
         super()._store_fits(fits)

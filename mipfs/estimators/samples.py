@@ -48,6 +48,21 @@ def validated(model: Any, X: Any, *args: Any, **options: Any) -> Any:
         raise ValueError("Input X contains NaN; fill missing values in, or give impute='median'") from None
 
 
+def refuse_missing_labels(y: Any) -> None:
+    """Refuse labels of which some are None, or not a number among words.
+
+    Raises
+    ------
+    ValueError
+    """
+    labels = np.asarray(y)
+    is_words = labels.dtype == object and labels.ndim == 1
+    gone = [i for i, one in enumerate(labels.tolist()) if one is None or one != one] if is_words else []
+    if gone:
+        some = "a missing value" if len(gone) == 1 else f"{len(gone)} missing values"
+        raise ValueError(f"y holds {some}, the first in row {gone[0] + 1}; leave these rows out, or label them")
+
+
 def keep_parameters(model: Any, given: Mapping[str, Any]) -> None:
     """Keep the arguments of a constructor, its ``locals()``, under their names: what scikit-learn asks of it."""
     for name, value in given.items():

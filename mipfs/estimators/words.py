@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
 from mipfs.data.checks import refuse_masked
 from mipfs.data.frames import as_rows, is_frame
+from mipfs.data.instance import misspelling_hint
 from mipfs.data.recipe import number_of
 from mipfs.data.table_reading import TableReading
 from mipfs.data.unknown_words import is_none, refuse_none_of_two, warn_of_unknown
@@ -70,12 +72,13 @@ def _word_column_candidates(X: Any) -> list[int]:
     return [k for k, kind in enumerate(X.dtypes) if str(kind) == "category" or getattr(kind, "kind", "O") in "OUSTmM"]
 
 
-def encode_words(X: Any, words: Words | None, unknown: str = "refuse") -> Any:
+def encode_words(X: Any, words: Words | None, unknown: str = "refuse", needed: Collection[str] | None = None) -> Any:
     """The frame with a column ``column=word`` of 0 and 1 for every word that was learned, in place of the column.
 
     Of two words it is one column, of the last of them in order.
 
-    Where `unknown` is "none" a word that was not learned is none of them.
+    Where `unknown` is "none" a word that was not learned is none of them; so it is in a column of which no feature is
+    among `needed`, where these are given: it changes nothing.
 
     Raises
     ------
@@ -102,6 +105,9 @@ def encode_words(X: Any, words: Words | None, unknown: str = "refuse") -> Any:
             continue
         found = as_words(column_values(X, k, name, mixed=True))
         strange = np.flatnonzero(~np.isin(found, words[name]))
+        features = [f"{name}={word}" for word in _words_with_feature(words[name])]
+        if needed is not None and not any(one in needed for one in features):
+            strange = strange[:0]
         if strange.size and are_none:
             if PLAIN.makes_one(len(words[name])):
                 refuse_none_of_two(name, words[name], str(found[strange[0]]))
@@ -115,6 +121,31 @@ def encode_words(X: Any, words: Words | None, unknown: str = "refuse") -> Any:
     if not columns:
         raise DataError("no feature column", "give at least one column beside the labels", path=FRAME)
     return pandas.DataFrame(columns, index=X.index)
+
+
+def refuse_missing_columns(X: Any, names: Sequence[str], words: Words, features: Sequence[str]) -> None:
+    """Refuse a data frame without a column that training had: neither it nor, where it held words, their features.
+
+    Parameters
+    ----------
+    X : what rows were given as
+    names : of the columns of training
+    words : as `learn_words` found them; a column that was left out may be missing
+    features : names of the features that the columns became
+
+    Raises
+    ------
+    UsageError
+    """
+    if not is_frame(X):
+        return
+    there = [str(name) for name in X.columns]
+    for name in names:
+        made = [one for one in features if one == name or (name in words and one.startswith(f"{name}="))]
+        if name not in there and made and not set(made) <= set(there):
+            raise UsageError(
+                f"{FRAME}: there is no column {name!r}, which training had; {misspelling_hint(name, there)}"
+            )
 
 
 def _numbers_of_column(X: Any, k: int, name: str) -> Any:
