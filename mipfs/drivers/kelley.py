@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from mipfs.drivers.most_violated import MostViolated, takes_the_best
 from mipfs.drivers.rounding import Rounding
 from mipfs.drivers.shelf import load_published
 from mipfs.errors import UsageError
+from mipfs.formulation.program import Formulation
 from mipfs.inner import boolean, tall
 from mipfs.inner.alike import group_alike_samples
 from mipfs.inner.face_interior import FaceInterior
@@ -39,10 +40,6 @@ from mipfs.run.checkpoint import refusing_broken_state, restore_run
 from mipfs.run.relaxed import relaxed_entry
 from mipfs.run.run import Run, Steps
 from mipfs.settings import KelleySettings, RelaxationSettings
-
-if TYPE_CHECKING:
-    from mipfs.formulation.program import Formulation
-
 
 CAPABILITY = Capability(
     losses=POINTWISE,

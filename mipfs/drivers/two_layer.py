@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from mipfs.capability import Capability
 from mipfs.drivers.kelley import relaxed_of
 from mipfs.drivers.most_violated import MostViolated
 from mipfs.drivers.rounding import Rounding
+from mipfs.formulation.program import Formulation
 from mipfs.inner.face_layer import FaceLayer, FacePool
 from mipfs.inner.inner_layer import Bundle, BundleMethod
 from mipfs.inner.restricted import RestrictedSolution, SelectionPool
@@ -39,10 +40,6 @@ from mipfs.run.checkpoint import refusing_broken_state, restore_run
 from mipfs.run.run import Run, Steps
 from mipfs.settings import LayerSettings, TwoLayerSettings
 from mipfs.svm.labellings import combine_dual
-
-if TYPE_CHECKING:
-    from mipfs.formulation.program import Formulation
-
 
 CAPABILITY = Capability(
     losses=("structural",),
