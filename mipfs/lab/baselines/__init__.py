@@ -38,8 +38,8 @@ BASELINES = {
     "qcqp-ssvm": "mipfs.lab.baselines.qcqp_ssvm",
     "r2w2": "mipfs.lab.baselines.r2w2",
     "rfe": "mipfs.lab.baselines.rfe",
-    "rfe-hinge": "mipfs.lab.baselines.variants",
-    "rfe-tan": "mipfs.lab.baselines.variants",
+    "rfe-hinge": "mipfs.lab.baselines.rfe_hinge",
+    "rfe-tan": "mipfs.lab.baselines.rfe_tan",
     "rinaldi": "mipfs.lab.baselines.rinaldi",
     "uniform": "mipfs.lab.baselines.uniform",
 }

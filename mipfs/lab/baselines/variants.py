@@ -9,14 +9,10 @@ from typing import Any
 
 from mipfs.data.instance import Instance
 from mipfs.lab.baselines.about import BaselineDescription
-from mipfs.lab.baselines.dual_descent import check_all, dual_descent
+from mipfs.lab.baselines.dual_descent import Loss, check_all, dual_descent
 from mipfs.lab.baselines.l1_logistic import l1_logistic_of_size
 from mipfs.lab.baselines.l1_svm import l1_svm_of_size
 from mipfs.lab.baselines.linear import Linear, check_weight
-from mipfs.lab.baselines.rfe import Drop, rfe
-
-LARGE = 20_000
-"""Features from which on the schedule of Tan 2010, section 3.5, is taken, and below it that of section 3.3."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +29,10 @@ def _fit_without_refit(of_size: Callable[..., Linear], data: Instance, M: int, C
     return of_size(data, M, **given)
 
 
-def _fit_all(name: str, options: Any, data: Instance, M: int, C: float = 1.0, **given: Any) -> Linear:
+def _fit_all(name: str, loss: Loss, data: Instance, M: int, C: float = 1.0, **given: Any) -> Linear:
     """`dual_descent` on all features, as a reference: M must be p."""
     check_all(data, M, name)
-    return dual_descent(data, C, **options, **given)
-
-
-def _fit_by_schedule(data: Instance, M: int, C: float = 1.0, **given: Any) -> Linear:
-    """`rfe` by the schedule of Tan 2010 for as many features as there are."""
-    drop: Drop = "tan-large" if data.n_features > LARGE else "tan"
-    return rfe(data, M, C, drop=drop, **given)
+    return dual_descent(data, C, loss=loss, **given)
 
 
 LIBLINEAR: dict[str, Any] = {"sparse": "yes, not centred", "library": "LIBLINEAR (scikit-learn)"}
@@ -68,24 +58,6 @@ VARIANTS = {
         ),
         partial(_fit_without_refit, l1_logistic_of_size),
     ),
-    "rfe-hinge": Variant(
-        BaselineDescription(
-            what="recursive feature elimination with the hinge, one feature a round",
-            source="Guyon et al. 2002; Aytug 2015, section 2",
-            limits="p - M + 1 fits: for thousands of features rfe, which drops a fifth of them a round",
-            **LIBLINEAR,
-        ),
-        partial(rfe, drop=1, loss="hinge"),
-    ),
-    "rfe-tan": Variant(
-        BaselineDescription(
-            what="recursive feature elimination, 10,000, 100, 10 or 1 features a round as Tan 2010 has it",
-            source="Tan 2010, sections 3.3 and 3.5",
-            limits="some p/10 fits below 20,000 features, p/100 from there on",
-            **LIBLINEAR,
-        ),
-        _fit_by_schedule,
-    ),
     # CD-SVM and CD-LR of Tan 2014, section 6
     "cd-svm": Variant(
         BaselineDescription(
@@ -94,7 +66,7 @@ VARIANTS = {
             limits=ALL,
             **LIBLINEAR,
         ),
-        partial(_fit_all, "cd-svm", {"loss": "squared-hinge"}),
+        partial(_fit_all, "cd-svm", "squared-hinge"),
     ),
     "cd-logistic": Variant(
         BaselineDescription(
@@ -103,7 +75,7 @@ VARIANTS = {
             limits=ALL,
             **LIBLINEAR,
         ),
-        partial(_fit_all, "cd-logistic", {"loss": "logistic"}),
+        partial(_fit_all, "cd-logistic", "logistic"),
     ),
 }
 """What `BASELINES` and `REFERENCES` name of this file."""
