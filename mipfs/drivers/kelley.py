@@ -32,7 +32,7 @@ from mipfs.inner.face_layer import FacePool
 from mipfs.inner.proximal import FaceProximal, Proximal
 from mipfs.inner.restricted import Cutting, Restricted, RestrictedSolution, SelectionPool, feasible
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import Array, Arrays, Integers
+from mipfs.plumbing.arrays import Array, Arrays, Integers, scatter
 from mipfs.plumbing.declared import Count, Declared, Gap, Gigabytes, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
@@ -416,12 +416,10 @@ def _make_fallback(problem: Problem, pool: SelectionPool) -> tuple[Restricted, S
 
 def _declare_restricted(problem: Problem, members: Sequence[tuple[Integers, Array]]) -> Formulation:
     """The restricted problem over a pool, declared in CVXPY; for `Result.formulation`."""
-    sigmas = np.zeros((len(members), problem.atoms.count))
-    for row, (ids, sigma) in zip(sigmas, members, strict=True):
-        row[ids] = sigma
+    sigmas = [scatter(problem.atoms.count, ids, sigma) for ids, sigma in members]
     # The dual one has no multipliers of rows over the weights.
     form = "primal" if problem.weight_rows else "dual"
-    return formulation.declare("reduced-mkl", problem, list(sigmas), form)
+    return formulation.declare("reduced-mkl", problem, sigmas, form)
 
 
 def _dual_of_all_features(run: Run) -> Array | None:

@@ -32,7 +32,7 @@ from mipfs.formulation.program import Formulation
 from mipfs.inner.face_layer import FaceLayer, FacePool
 from mipfs.inner.inner_layer import Bundle, BundleMethod
 from mipfs.inner.restricted import RestrictedSolution, SelectionPool
-from mipfs.plumbing.arrays import Array, Arrays, Integers
+from mipfs.plumbing.arrays import Array, Arrays, Integers, scatter
 from mipfs.plumbing.declared import Count, Declared, Gap, Gigabytes, Natural, Seconds
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
@@ -208,10 +208,8 @@ def _declare_restricted(
     problem: Problem, counts: Any, losses: Array, members: Sequence[tuple[Integers, Array]]
 ) -> Formulation:
     """(16) over a pool of selections and a bundle of labellings, declared in CVXPY; for `Result.formulation`."""
-    sigmas = np.zeros((len(members), problem.atoms.count))
-    for row, (ids, sigma) in zip(sigmas, members, strict=True):
-        row[ids] = sigma
-    return formulation.declare("structural", problem, counts, losses, list(sigmas))
+    sigmas = [scatter(problem.atoms.count, ids, sigma) for ids, sigma in members]
+    return formulation.declare("structural", problem, counts, losses, sigmas)
 
 
 def _inner_gap(run: Run) -> float:
