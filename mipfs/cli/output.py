@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mipfs.cli.errors import BAD_USAGE, STOPPED_EARLY, complain
 from mipfs.cli.text import say, show_blocks
@@ -18,9 +17,13 @@ from mipfs.plumbing.signals import hold_signals
 from mipfs.proof.pair import sidecar_of
 from mipfs.readers.beside import labels_of, names_of
 from mipfs.readers.files import description_of
-from mipfs.report.blocks import ReportBlock, Reported
 from mipfs.report.visible import as_json
 from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status, StopReason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mipfs.report.blocks import ReportBlock, Reported
 
 INFEASIBLE = 3
 
