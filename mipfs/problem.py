@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,7 @@ from mipfs.errors import UsageError
 from mipfs.kernels.bound import U
 from mipfs.losses import LOSSES, get_loss, loss_of
 from mipfs.losses.evaluated import CompensatedWeights, evaluate_loss
+from mipfs.measures import Measure
 from mipfs.measures.asked import check_asked
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import check_fields, check_value, show_value
@@ -49,10 +50,6 @@ from mipfs.selection.heredity import heredity_rows
 from mipfs.selection.of_groups import compile_rows
 from mipfs.selection.selection import Rows, Selection
 from mipfs.svm.dyadic import SAMPLES_PER_SLICE, pieces
-
-if TYPE_CHECKING:
-    from mipfs.measures import Measure
-
 
 SMALLEST_REPORTED = 2.0**-1022
 """A value that is smaller in the user's unit is reported as 0: there only some of its digits are left."""

@@ -192,8 +192,7 @@ class Tree(Atoms):
 
     def sums_below(self, values: Array) -> Array:
         """The sum over the features below every node of one number >= 0 per feature, from the leaves up."""
-        sums = np.zeros(self.count)
-        sums[: values.size] = values
+        sums = scatter(self.count, slice(values.size), values)
         for level, starts, parents in reversed(self._levels_below_root):
             sums[parents] = np.add.reduceat(sums[level], starts)
         return sums

@@ -29,9 +29,14 @@ from mipfs.cli.options import (
     Types,
     Use,
     Words,
+    parse_class_weight,
+    parse_names,
+    parse_numbers,
+    parse_whole,
     read_options,
     recipe_options,
 )
+from mipfs.errors import UsageError
 
 if TYPE_CHECKING:
     from mipfs.data.instance import Instance
@@ -112,9 +117,7 @@ def bench(
 ) -> int:
     """Compare methods that select features by nested cross-validation."""
     from mipfs import readers
-    from mipfs.cli.options import parse_class_weight
     from mipfs.cli.output import check_page, check_target
-    from mipfs.errors import UsageError
     from mipfs.lab.studies.bench import check_no_benchmark
     from mipfs.lab.studies.bench_plot import check_plot
 
@@ -156,8 +159,6 @@ def bench(
 
 def _bench_arguments(given: dict[str, Any], file: Path | None) -> dict[str, Any]:
     """The arguments of `mipfs.bench`; those that are not given are as the file to go on with has them."""
-    from mipfs.cli.options import parse_names, parse_numbers, parse_whole
-    from mipfs.errors import UsageError
     from mipfs.lab.studies.bench_methods import methods
     from mipfs.lab.studies.bench_reading import load
 

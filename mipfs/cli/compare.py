@@ -30,6 +30,7 @@ from mipfs.cli.options import (
     Types,
     Use,
     Words,
+    parse_names,
     pose_problem,
     problem_parameters,
     read_options,
@@ -83,7 +84,6 @@ def compare(
     """Compare the relaxations of one problem with its exact optimum."""
     from mipfs import readers
     from mipfs.cli.live import live_table
-    from mipfs.cli.options import parse_names
     from mipfs.cli.output import OutputTargets, check_page, check_target, finish_study
     from mipfs.cli.solve import with_lp_rows
     from mipfs.cli.typed import command_line

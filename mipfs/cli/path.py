@@ -48,6 +48,7 @@ from mipfs.cli.weights import (
     bound_weights,
     with_weight_rows,
 )
+from mipfs.errors import UsageError
 
 if TYPE_CHECKING:
     from mipfs.cli.output import OutputTargets
@@ -135,7 +136,6 @@ def path(
     from mipfs.cli.output import OutputTargets, check_page, check_target
     from mipfs.cli.solve import with_lp_rows
     from mipfs.cli.typed import command_line
-    from mipfs.errors import UsageError
     from mipfs.plumbing.declared import shown_name
     from mipfs.plumbing.machine import cores
     from mipfs.plumbing.signals import hold_signals
@@ -180,7 +180,6 @@ def _split_axes(
     M: str | None, C: str | None, lam: str | None, rows: str | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the path goes over, and the parameters that a single value beside it sets."""
-    from mipfs.errors import UsageError
 
     named: dict[str, Any] = {
         "M": None if M is None else parse_whole(M),

@@ -15,6 +15,7 @@ from mipfs.check.several import DocumentReport, PartReport
 from mipfs.check.tree import Report
 from mipfs.data.unknown_words import Unknown
 from mipfs.errors import DataError, LabelError, UsageError
+from mipfs.report.visible import escape_invisible, finite_or_none, in_cell
 
 if TYPE_CHECKING:
     from mipfs.cli.checks import ReadingOptions, VerifyRequest
@@ -132,7 +133,6 @@ def _show_found(asked: VerifyRequest, found: DocumentReport) -> int:
 
 def _report_for_json(found: DocumentReport) -> dict[str, Any]:
     """What was found, for --json; of one result alone its report."""
-    from mipfs.report.visible import finite_or_none
 
     plain = [
         {"name": one.name, **one.shown}
@@ -234,7 +234,6 @@ def predict_classes(
 
 def print_labels(labels: Sequence[Any], heads: Sequence[str], columns: Sequence[Sequence[float]]) -> None:
     """Print labels, one a line, or a table of them and of further columns, as CSV."""
-    from mipfs.report.visible import escape_invisible, in_cell
 
     if not heads:
         print("\n".join(escape_invisible(str(one)) for one in labels))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mipfs.cli.options import Jobs, Json, Quiet, Report, TotalLimit
+from mipfs.errors import UsageError
 
 if TYPE_CHECKING:
     from mipfs.lab.experiments.run import StudyResults
@@ -42,7 +43,6 @@ def study(
     Rows are appended to rows.jsonl, unit by unit, so that a run that was stopped goes on where it was. README.md,
     pictures and rows.csv are made of the rows alone. Data sets are read below the folder of MIPFS_DATA.
     """
-    from mipfs.errors import UsageError
 
     if sum((name is not None, names, index)) != 1:
         raise UsageError("give the name of a study, --list for the names, or --index for the index of their results")
@@ -91,7 +91,6 @@ def _run(
     how: Mapping[str, Any],
 ) -> int:
     from mipfs.cli.output import check_page, check_target
-    from mipfs.errors import UsageError
     from mipfs.lab.experiments import get_study
     from mipfs.lab.experiments.run import TABLE, run
     from mipfs.report.progress import progress

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mipfs.errors import LabelError, UsageError
-from mipfs.report.numbers import family_words
+from mipfs.report.numbers import family_words, with_asked
 
 if TYPE_CHECKING:
     from mipfs.check.card import CardReport
@@ -79,7 +79,6 @@ def _show(report: CardReport, document: Mapping[str, Any], result: Result) -> No
     """Print the card, its totals, what is proven of its features, and what was recomputed of the card."""
     from mipfs.cli.checks import show_report
     from mipfs.cli.text import Alarm, number, percent, say, show_pairs, show_table
-    from mipfs.report.numbers import with_asked
     from mipfs.result.saved_card import condition, exact
 
     lines = [

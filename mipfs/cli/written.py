@@ -8,17 +8,15 @@ What has an exponential or a logarithm in it, the logistic loss, fits into .nl a
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mipfs.errors import UsageError
-from mipfs.formulation import algebraic_model, compile
+from mipfs.formulation import algebraic_model, compile, load
 from mipfs.formulation.program import Formulation
 from mipfs.plumbing import output_file
 from mipfs.problem import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SUFFIXES = (".lp", ".mps", ".nl")
 
@@ -79,7 +77,6 @@ def declared_model(model: Any, options: Mapping[str, Any] | None = None) -> Any:
 def _cvxpy_declaration(problem: Problem) -> Any:
     """What declares the program of a problem's formulation in CVXPY; None for those in Pyomo and for plain problems."""
     from mipfs.drivers.default import entry_of
-    from mipfs.formulation import load
 
     if problem.is_joint:
         return load("structural").declare

@@ -27,7 +27,7 @@ from scipy import sparse
 
 from mipfs.data.bounds import INTERCEPTS, LARGEST, SMALLEST
 from mipfs.errors import UsageError
-from mipfs.plumbing.arrays import Array, Integers, rounded_up
+from mipfs.plumbing.arrays import Array, Integers, Mask, mask_of, rounded_up
 
 FORGIVEN = Fraction(1, 2**40)
 """The allowance of a row, of the numbers that enter it."""
@@ -396,11 +396,9 @@ class RowEnds:
         return np.array(found)
 
     @cached_property
-    def touched(self) -> Array:
+    def touched(self) -> Mask:
         """(p,) bool, which features stand in a row."""
-        found = np.zeros(self.scale.size, dtype=bool)
-        found[self.matrix.indices] = True
-        return found
+        return mask_of(self.scale.size, self.matrix.indices)
 
     @cached_property
     def _dense_matrix(self) -> Array:

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.plumbing.arrays import Arrays
-
-if TYPE_CHECKING:
-    from mipfs.run.run import Run
+from mipfs.run.run import Run
 
 PREFIX = "earlier_"
 """What names of arrays begin with that are an earlier tree's, in the state of a run."""

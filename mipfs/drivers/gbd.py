@@ -345,8 +345,7 @@ def _inner_point(oracle: SelectionOracle, feasible: npt.NDArray[np.bool_]) -> Ar
     total = feasible.astype(float)
     count = 1
     for j in range(0, selection.n_features, max(1, selection.n_features // 20)):
-        wanted = np.zeros(selection.n_features)
-        wanted[j : j + max(1, selection.n_features // 20)] = 1.0
+        wanted = scatter(selection.n_features, slice(j, j + max(1, selection.n_features // 20)), 1.0)
         found = oracle.repair(wanted + 1e-3)
         if found is not None:
             total = total + found

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from mipfs.drivers.most_violated import MostViolated, takes_the_best
 from mipfs.drivers.rounding import Rounding
 from mipfs.drivers.shelf import load_published
 from mipfs.errors import UsageError
+from mipfs.formulation.program import Formulation
 from mipfs.inner import boolean, tall
 from mipfs.inner.alike import group_alike_samples
 from mipfs.inner.face_interior import FaceInterior
@@ -31,7 +32,7 @@ from mipfs.inner.face_layer import FacePool
 from mipfs.inner.proximal import FaceProximal, Proximal
 from mipfs.inner.restricted import Cutting, Restricted, RestrictedSolution, SelectionPool, feasible
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import Array, Arrays, Integers
+from mipfs.plumbing.arrays import Array, Arrays, Integers, scatter
 from mipfs.plumbing.declared import Count, Declared, Gap, Gigabytes, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
@@ -39,10 +40,6 @@ from mipfs.run.checkpoint import refusing_broken_state, restore_run
 from mipfs.run.relaxed import relaxed_entry
 from mipfs.run.run import Run, Steps
 from mipfs.settings import KelleySettings, RelaxationSettings
-
-if TYPE_CHECKING:
-    from mipfs.formulation.program import Formulation
-
 
 CAPABILITY = Capability(
     losses=POINTWISE,
@@ -419,12 +416,10 @@ def _make_fallback(problem: Problem, pool: SelectionPool) -> tuple[Restricted, S
 
 def _declare_restricted(problem: Problem, members: Sequence[tuple[Integers, Array]]) -> Formulation:
     """The restricted problem over a pool, declared in CVXPY; for `Result.formulation`."""
-    sigmas = np.zeros((len(members), problem.atoms.count))
-    for row, (ids, sigma) in zip(sigmas, members, strict=True):
-        row[ids] = sigma
+    sigmas = [scatter(problem.atoms.count, ids, sigma) for ids, sigma in members]
     # The dual one has no multipliers of rows over the weights.
     form = "primal" if problem.weight_rows else "dual"
-    return formulation.declare("reduced-mkl", problem, list(sigmas), form)
+    return formulation.declare("reduced-mkl", problem, sigmas, form)
 
 
 def _dual_of_all_features(run: Run) -> Array | None:

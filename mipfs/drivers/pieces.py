@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.kernels.units import ExploredPieces, OpenNodes
-from mipfs.plumbing.arrays import Integers
+from mipfs.plumbing.arrays import Integers, mask_of
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import REFUTED, SCREENED, Proof
 
@@ -109,9 +109,7 @@ class ProofPieces:
     def _is_gone_on(self) -> npt.NDArray[np.bool_]:
         """Which of the nodes that pieces leave another piece begins with."""
         counts = self._join("counts")
-        found = np.zeros(int(counts.sum()), dtype=bool)
-        found[np.cumsum(counts)[np.flatnonzero(self._goes_on) - 1] - 1] = True
-        return found
+        return mask_of(int(counts.sum()), np.cumsum(counts)[np.flatnonzero(self._goes_on) - 1] - 1)
 
     def _multipliers_shown(self, numbers: MultiplierNumbers, places: npt.NDArray[Any]) -> Integers:
         """The proof's multipliers at every place, by its dual vector in its piece."""

@@ -27,7 +27,7 @@ from mipfs.drivers.waiting import packed_all
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, WarmStart
 from mipfs.inner.old_duals import initial_intercepts, scores_all
 from mipfs.kernels.bound import gains, rounded_down, trade_gains
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, replace_at
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import SCREENED
 from mipfs.run.swaps import climb
@@ -339,8 +339,7 @@ class Replanting:
         if free.size:
             places = proof.split_all(level.place[free], feature[free])
             for side, value in ((0, OUTSIDE), (1, INSIDE)):
-                states = level.states[free].copy()
-                states[np.arange(free.size), j[free]] = value
+                states = replace_at(level.states[free], (np.arange(free.size), j[free]), value)
                 parts.append(TreeLevel(below[free, side], places[:, side], states, level.dual[free]))
         return TreeLevel.join_levels(parts)
 

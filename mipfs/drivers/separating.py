@@ -18,7 +18,7 @@ from mipfs.inner.boolean_node import FREE, INSIDE, BooleanRelaxation
 from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.kernels.node import relaxed_of
 from mipfs.kernels.units import OpenNodes
-from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.arrays import Array, scatter
 from mipfs.problem import Problem
 from mipfs.selection.derived import ChvatalGomory
 from mipfs.separators import get_separator
@@ -115,6 +115,4 @@ def relaxation_sigmas(relaxation: RowsRelaxation, nodes: OpenNodes, prices: Arra
         w = warm.w[columns].astype(float) / np.sqrt(kernel.size)
         sigma, tau = np.empty(columns.size), np.empty(columns.size)
         relaxed_of(w, costs, inside.size, room, sigma, np.empty(columns.size, dtype=np.int64), tau)
-        found = np.zeros(problem.atoms.count)
-        found[relaxation.alive[columns]] = sigma
-        yield found
+        yield scatter(problem.atoms.count, relaxation.alive[columns], sigma)

@@ -35,7 +35,7 @@ from mipfs.kernels import subtree
 from mipfs.kernels.bound import gains
 from mipfs.kernels.structures import LIMITS, SPLIT
 from mipfs.kernels.units import ExploredPieces, FirstDuals, OpenNodes
-from mipfs.plumbing.arrays import Arrays
+from mipfs.plumbing.arrays import Arrays, mask_of, scatter
 from mipfs.proof.cuts import Cut
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import Proof
@@ -162,9 +162,7 @@ class SearchTree(TreeProof):
 
     def _whole_sigma(self, sigma: Array) -> Array:
         """σ (p,) of all atoms, from that of the alive ones."""
-        found = np.zeros(self.run.problem.atoms.count)
-        found[self.relaxation.alive] = sigma
-        return found
+        return scatter(self.run.problem.atoms.count, self.relaxation.alive, sigma)
 
     def _screened_root(self, place: int, states: States, outcome: RowsOutcome) -> OpenNode:
         """The root with what its dual vector fixes; the node solver goes on without what is fixed to 0."""
@@ -488,8 +486,7 @@ class SearchTree(TreeProof):
         """One selection is left, or none: evaluate it, and close the node with its own dual vector."""
         problem = self.run.problem
         pricing = self.relaxation.pricing
-        sigma = np.zeros(problem.atoms.count, dtype=bool)
-        sigma[self.relaxation.alive[node.states == INSIDE]] = True
+        sigma = mask_of(problem.atoms.count, self.relaxation.alive[node.states == INSIDE])
         if node.why == subtree.BARREN or not self.run.oracle.contains(sigma):
             low, high = sigma.astype(float), sigma.astype(float)
             if node.why == subtree.BARREN:
@@ -531,8 +528,8 @@ class SearchTree(TreeProof):
             return
         count = max(1, round(total))
         largest = np.argsort(-size, kind="stable")[:count]
-        scores = np.zeros(self.run.problem.atoms.count)
-        scores[self.relaxation.alive[largest]] = np.minimum(size[largest], 1e30)
+        top = np.minimum(size[largest], 1e30)
+        scores = scatter(self.run.problem.atoms.count, self.relaxation.alive[largest], top)
         own = self.supports if supports is None else supports
         # Only an incumbent is wanted of the relaxation, no cut.
         own.round(scores, min(own.run.objective, self.run.objective))
@@ -542,8 +539,7 @@ class SearchTree(TreeProof):
         states = self.relaxation.propagation.dive(order)
         if states is None:
             return
-        sigma = np.zeros(self.run.problem.atoms.count, dtype=bool)
-        sigma[self.relaxation.alive[states == INSIDE]] = True
+        sigma = mask_of(self.run.problem.atoms.count, self.relaxation.alive[states == INSIDE])
         if not self.supports.was_seen(sigma) and self.run.problem.selection.contains(sigma):
             self.supports.evaluate(sigma)
 
@@ -577,9 +573,8 @@ class SearchTree(TreeProof):
             return None
         alive = self.relaxation.alive
         node = self.node(self.waiting.first(alive.size), 0)
-        scores = np.zeros(self.run.problem.atoms.count)
-        scores[alive] = np.abs(node.warm.w) + 1e30 * (node.states == INSIDE)
-        scores[alive[node.states == OUTSIDE]] = 0.0
+        promise = np.abs(node.warm.w) + 1e30 * (node.states == INSIDE)
+        scores = scatter(self.run.problem.atoms.count, alive, np.where(node.states == OUTSIDE, 0.0, promise))
         return self.run.oracle.repair(scores)
 
     @property

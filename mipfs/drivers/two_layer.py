@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -28,10 +28,11 @@ from mipfs.capability import Capability
 from mipfs.drivers.kelley import relaxed_of
 from mipfs.drivers.most_violated import MostViolated
 from mipfs.drivers.rounding import Rounding
+from mipfs.formulation.program import Formulation
 from mipfs.inner.face_layer import FaceLayer, FacePool
 from mipfs.inner.inner_layer import Bundle, BundleMethod
 from mipfs.inner.restricted import RestrictedSolution, SelectionPool
-from mipfs.plumbing.arrays import Array, Arrays, Integers
+from mipfs.plumbing.arrays import Array, Arrays, Integers, scatter
 from mipfs.plumbing.declared import Count, Declared, Gap, Gigabytes, Natural, Seconds
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
@@ -39,10 +40,6 @@ from mipfs.run.checkpoint import refusing_broken_state, restore_run
 from mipfs.run.run import Run, Steps
 from mipfs.settings import LayerSettings, TwoLayerSettings
 from mipfs.svm.labellings import combine_dual
-
-if TYPE_CHECKING:
-    from mipfs.formulation.program import Formulation
-
 
 CAPABILITY = Capability(
     losses=("structural",),
@@ -211,10 +208,8 @@ def _declare_restricted(
     problem: Problem, counts: Any, losses: Array, members: Sequence[tuple[Integers, Array]]
 ) -> Formulation:
     """(16) over a pool of selections and a bundle of labellings, declared in CVXPY; for `Result.formulation`."""
-    sigmas = np.zeros((len(members), problem.atoms.count))
-    for row, (ids, sigma) in zip(sigmas, members, strict=True):
-        row[ids] = sigma
-    return formulation.declare("structural", problem, counts, losses, list(sigmas))
+    sigmas = [scatter(problem.atoms.count, ids, sigma) for ids, sigma in members]
+    return formulation.declare("structural", problem, counts, losses, sigmas)
 
 
 def _inner_gap(run: Run) -> float:

@@ -8,7 +8,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mipfs.check.tree import Report
 from mipfs.data.frames import as_rows, is_by_names, names_of
 from mipfs.data.instance import Instance
 from mipfs.data.linear import decision
@@ -43,9 +44,6 @@ from mipfs.report.numbers import first_of
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import Record, Result, StopReason
 from mipfs.result.verification import verify
-
-if TYPE_CHECKING:
-    from mipfs.check.tree import Report
 
 LEAST_WEIGHT = 1e-5
 """What SelectFromModel takes for zero where `penalty` is "l1"."""

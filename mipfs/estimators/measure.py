@@ -16,7 +16,7 @@ from mipfs.estimators.base import FittedProblem, LinearClassifier, at_most, solv
 from mipfs.estimators.samples import keep_parameters, scikit_errors
 from mipfs.lab.baselines.structural_svm import at_relaxation, with_intercept
 from mipfs.measures import WITH_K, value
-from mipfs.plumbing.arrays import Array, scatter
+from mipfs.plumbing.arrays import Array, mask_of, scatter
 from mipfs.problem import Problem
 from mipfs.result.result import Result
 
@@ -221,9 +221,8 @@ class MeasureClassifier(LinearClassifier):
         else:
             ids = np.sort(data.columns_of(result.selected))
             fitted = with_intercept(data, self.measure, problem.C, ids, constant, **asked)
-        support = np.zeros(data.n_features, dtype=bool)
-        support[fitted.ids] = True
-        return FittedProblem(result, support, scatter(data.n_features, fitted.ids, fitted.w), fitted.b, n_iter)
+        support, w = mask_of(data.n_features, fitted.ids), scatter(data.n_features, fitted.ids, fitted.w)
+        return FittedProblem(result, support, w, fitted.b, n_iter)
 
 
 def constant_of(fit_intercept: bool, intercept_scaling: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from mipfs.errors import UsageError
 from mipfs.estimators.samples import binary_instances, check_parameters, keep_parameters, scikit_errors
 from mipfs.lab.sketch.margin import HingeSolution, solve_svm
 from mipfs.lab.sketch.select import Choice, Sketch, choose
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, mask_of, scatter
 
 
 class SketchSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -111,16 +111,14 @@ class SketchSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         p = self.n_features_in_
         self.sketch_ = sketch
         self.guarantee_ = sketch.guarantee
-        self.support_ = np.zeros(p, dtype=bool)
-        self.support_[sketch.ids] = True
-        self.rescaling_ = np.zeros(p)
+        self.support_ = mask_of(p, sketch.ids)
+        self.rescaling_ = scatter(p, sketch.ids, sketch.rescaling / data.scale[sketch.ids])
         self.repeats_ = np.zeros(p, dtype=np.int64)
-        self.rescaling_[sketch.ids] = sketch.rescaling / data.scale[sketch.ids]
         self.repeats_[sketch.ids] = sketch.repeats
 
     def _get_support_mask(self) -> npt.NDArray[np.bool_]:
         check_is_fitted(self)
-        return cast(npt.NDArray[np.bool_], self.support_)
+        return self.support_
 
     def transform(self, X: Any) -> Any:
         """The chosen columns of X, shape (n, k); with ``rescale=True`` each times its entry of `rescaling_`.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cvxpy
 
@@ -26,10 +26,8 @@ from mipfs.formulation.cvxpy_attach import (
 )
 from mipfs.formulation.cvxpy_objective import extra_costs
 from mipfs.formulation.cvxpy_rows import RowsReading, compile, read_added
-
-if TYPE_CHECKING:
-    from mipfs.formulation.program import Formulation
-    from mipfs.problem import Problem
+from mipfs.formulation.program import Formulation
+from mipfs.problem import Problem
 
 _OF_S = ("reduced-mkl", "structural", "big-m")
 """Programs of which more than the rows depends on S: a pool, labellings, big-M."""

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import cvxpy
 
 from mipfs.errors import RowError
 from mipfs.formulation.point import ClassifierPoint, shared_values
+from mipfs.formulation.program import Formulation
 from mipfs.problem import Problem
-
-if TYPE_CHECKING:
-    from mipfs.formulation.program import Formulation
 
 MARK = "_mipfs_built"
 Values = Callable[[Problem, ClassifierPoint], Mapping[str, Any]]

@@ -9,7 +9,7 @@ A term that is linear in variables of the user's own, which rows tie to σ, is w
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cvxpy
 import numpy as np
@@ -18,11 +18,9 @@ from cvxpy.atoms.affine.add_expr import AddExpression
 from mipfs.errors import RowError
 from mipfs.formulation.charges import REMEDY, with_charges
 from mipfs.formulation.cvxpy_attach import BuiltFormulation
+from mipfs.formulation.program import Formulation
 from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
-
-if TYPE_CHECKING:
-    from mipfs.formulation.program import Formulation
 
 
 def with_costs(

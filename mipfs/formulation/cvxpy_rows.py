@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cvxpy
 import numpy as np
@@ -24,16 +24,13 @@ from mipfs.errors import RowError
 from mipfs.formulation.cvxpy_attach import added_constraints, built_of, text_of
 from mipfs.formulation.cvxpy_objective import with_costs
 from mipfs.formulation.parameters import with_present_parameters
+from mipfs.formulation.program import Formulation
 from mipfs.formulation.weight_ends import ModelRow, named_in, on_users_scale, together, with_bounds
 from mipfs.formulation.weight_ends import with_rows as with_weight_rows
 from mipfs.plumbing.arrays import Array, row_of
 from mipfs.plumbing.locks import ProcessLock
 from mipfs.problem import Problem
 from mipfs.selection.selection import Extras, Rows, Selection
-
-if TYPE_CHECKING:
-    from mipfs.formulation.program import Formulation
-
 
 ORIGIN = "cvxpy"
 UPPER = "upper"

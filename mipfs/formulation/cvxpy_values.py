@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cvxpy
 import numpy as np
 
 from mipfs.formulation.cvxpy_attach import built_of
 from mipfs.formulation.cvxpy_rows import read_added
+from mipfs.formulation.point import ClassifierPoint
+from mipfs.formulation.program import Formulation
 from mipfs.plumbing.arrays import scatter
-
-if TYPE_CHECKING:
-    from mipfs.formulation.point import ClassifierPoint
-    from mipfs.formulation.program import Formulation
 
 
 def load(formulation: Formulation, point: ClassifierPoint) -> None:

@@ -20,7 +20,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cvxpy
 import numpy as np
@@ -28,16 +28,14 @@ import numpy as np
 from mipfs.errors import NumericalError, RelaxationWarning, UsageError
 from mipfs.formulation.cvxpy_attach import built_of, text_of
 from mipfs.formulation.cvxpy_rows import apart_from_selection, selection_of
+from mipfs.formulation.point import ClassifierPoint
+from mipfs.formulation.program import Formulation
 from mipfs.inner.subproblem import Subproblem
 from mipfs.losses.evaluated import CompensatedWeights
 from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 from mipfs.solvers.cones import Canonical
 from mipfs.widened import widen_problem
-
-if TYPE_CHECKING:
-    from mipfs.formulation.point import ClassifierPoint
-    from mipfs.formulation.program import Formulation
 
 SAME = 1e-6
 """By how much, relative to (P)'s value, the program's may differ."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array
-
-if TYPE_CHECKING:
-    from mipfs.problem import Problem
+from mipfs.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ from mipfs.inner.watch import ColumnsInPlay, Watch, balance_classes
 from mipfs.kernels.bound import add_down, gains, largest, lower
 from mipfs.losses import get_loss
 from mipfs.losses.terms import Terms
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, replace_at, scatter
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_of_dual, decode_dual, feasible_dual, scores_of
 from mipfs.regularisers.base import Regulariser
@@ -199,8 +199,7 @@ class Boolean:
             working = np.union1d(working, missing)
         assert kept is not None
         point, columns = kept
-        sigma = self.low.copy()
-        sigma[columns.movable] = np.clip(point.x[: columns.movable.size], 0.0, 1.0)
+        sigma = replace_at(self.low, columns.movable, np.clip(point.x[: columns.movable.size], 0.0, 1.0))
         w = point.w * columns.scale
         # Sparse columns are taken as stored.
         away = 0.0 if self._is_implicit(self._columns_of_kinds(columns), columns) else self.off[columns.ids]
@@ -280,8 +279,7 @@ class Boolean:
         self, earned: EarnedBound, y: Array, kept: tuple[InteriorIterate, ColumnsInPlay], free: Integers
     ) -> Integers:
         """Atoms that are in use, or worth a large share of their price."""
-        sigma = np.zeros(self.low.size)
-        sigma[kept[1].movable] = kept[0].x[: kept[1].movable.size]
+        sigma = scatter(self.low.size, kept[1].movable, kept[0].x[: kept[1].movable.size])
         worth, price = self._worth_and_price(earned, y)
         used = sigma[free] > self.settings.used * sigma.max(initial=0.0)
         likely = used | (worth[free] > self.settings.near * price[free])

@@ -5,16 +5,12 @@ min c'σ + d'z + η   s.t.   (σ, z) ∈ S,   η ≥ g(α_s) − ½ s(α_s)'σ  
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from mipfs.plumbing.arrays import Array
 from mipfs.selection.model import selection_model
+from mipfs.selection.selection import Selection
 from mipfs.solvers import highs
-
-if TYPE_CHECKING:
-    from mipfs.selection.selection import Selection
 
 
 class Epigraph:

@@ -7,38 +7,27 @@ It asks of the loss its `Terms`, and of the regulariser h, h' and h'': a file of
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 
 import numpy as np
-from scipy import sparse
 
 from mipfs.inner.barrier import BarrierDual, descend
 from mipfs.inner.designs import Dense, Interrupted
 from mipfs.inner.interior import InteriorIterate, InteriorPoint, iterate
 from mipfs.inner.reduced_system import cardinality
+from mipfs.inner.row_svm import NEARER, RowSolver, Start
 from mipfs.inner.watch import balance_classes
-from mipfs.kernels.boxed import BoxedPace, BoxedProgram, minimise_boxed
-from mipfs.kernels.structures import only_read
-from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.regularisers.base import Regulariser
 from mipfs.regularisers.box import Box
-from mipfs.svm.solver import SVM, WARM_RHO_SHARE, ColumnShift, kernel_rows
+from mipfs.svm.solver import SVM
 
 PATIENCE = 60
 """Steps of an interior point, which takes 10 to 30, before it is taken to circle."""
-FEW, MOST_ROWS = 64, 2**25
-"""Columns, and samples times columns, up to which projected Newton steps come first."""
-FIRST_RHO, GROWTH, STEPS, ATTEMPTS = 0.5, 4.0, 300, 3
-"""Of these the first smoothing and its growth, the steps of an attempt, and attempts, each ten times as tight."""
-NEARER = 0.3
-"""The iteration ends at this share of the asked gap: rounding to a feasible dual vector costs a little of it."""
 
 
-class RegularisedSolver:
+class RegularisedSolver(RowSolver):
     """The SVM on any columns, as `mipfs.svm.solver.SvmSolver` is for the ridge.
 
     Parameters
@@ -47,13 +36,8 @@ class RegularisedSolver:
     """
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self.loss = get_loss(problem.loss)
-        self.size = float(problem.c_i.max())
-        self.c = problem.c_i / self.size
+        super().__init__(problem)
         self.y = np.ascontiguousarray(problem.data.y, dtype=float)
-        self._off = ColumnShift(problem.data, problem.bias)
-        self.must_stop: Callable[[], bool] = bool  # never
         # From this dual value on the caller asks for no more.
         self.enough = np.inf
 
@@ -63,7 +47,7 @@ class RegularisedSolver:
         sigma: Array | None = None,
         *,
         tol: float = 1e-7,
-        start: tuple[Array, float, Array, float] | None = None,
+        start: Start | None = None,
     ) -> SVM:
         """Solve on the columns `ids` (k,), with σ (k,) in (0, 1], 1 by default, to a relative gap `tol`.
 
@@ -94,56 +78,11 @@ class RegularisedSolver:
             steps += self._descend_further(seen)
         return self._evaluate_rounded(seen, np.sqrt(self.size), data.center[ids] - away, steps)
 
-    def _by_newton(
-        self, ids: Integers, share: Array, tol: float, start: tuple[Array, float, Array, float] | None
-    ) -> SVM | None:
+    def _by_newton(self, ids: Integers, share: Array, tol: float, start: Start | None) -> SVM | None:
         """The SVM by projected Newton steps; None where these do not take it, or do not bring it home."""
-        problem, kernels = self.problem, self.loss.kernels
-        n, k = problem.data.n_samples, ids.size
-        if not isinstance(problem.regulariser, Box) or kernels is None or k > FEW or n * k > MOST_ROWS:
+        if not isinstance(self.problem.regulariser, Box):
             return None
-        # The columns are √σ∘x, so that ½‖u‖² is ½ Σ w_j²/σ_j.
-        root = np.sqrt(self.size * share)
-        rows, shift = kernel_rows(problem.data, ids, root, self._off, problem.bias, problem.bias)
-        A = sparse.csr_array(rows, shape=(n, k + problem.bias)).toarray() if isinstance(rows, tuple) else rows
-        low, high = (np.broadcast_to(end, k) * share / root for end in problem.regulariser.at(ids).ends)
-        u, alpha, state = np.zeros(A.shape[1]), np.zeros(n), np.array([FIRST_RHO, 0.0, 0.0])
-        u[:k] = np.clip(0.0, low, high)
-        if start is not None:
-            w, b, last, rho = start
-            u[:k] = np.clip(w / root, low, high)
-            u[k:] = b - float(shift @ w)
-            alpha[:] = np.minimum(last / self.size, self.loss.top(self.c))
-            state[0] = max(FIRST_RHO, WARM_RHO_SHARE * rho)
-        ends = low, high
-        nothing = only_read(np.zeros((0, k))), only_read(np.zeros(0)), only_read(np.zeros(0))
-        posed = BoxedProgram(
-            only_read(A), only_read(self.c), only_read(low), only_read(high), kernels.made, *nothing, 0.0
-        )
-        for attempt in range(ATTEMPTS):
-            until = self.enough / self.size if attempt == 0 else np.inf
-            pace = BoxedPace(max(NEARER * tol * 0.1**attempt, 1e-15), until, STEPS, GROWTH)
-            state[1] = 0.0
-            minimise_boxed(posed, u, alpha, np.zeros(0), state, pace)
-            if not (np.all(np.isfinite(u)) and np.all(np.isfinite(alpha))):
-                return None
-            found = self._boxed_svm(A, (u, alpha), ends, state)
-            if found.gap <= tol or found.dual >= self.enough or self.must_stop():
-                w = np.clip(u[:k] * root, *(end * share for end in problem.regulariser.at(ids).ends))
-                return replace(found, w=w, b=float(u[k:].sum()) + float(shift @ w) if problem.bias else 0.0)
-        return None
-
-    def _boxed_svm(self, A: Array, at: tuple[Array, Array], ends: tuple[Array, Array], state: Array) -> SVM:
-        """Both values at u and a dual vector, which is rounded to a feasible one; the weights are u's."""
-        problem, size, k = self.problem, self.size, ends[0].size
-        u, alpha = at
-        whole, q = self.loss.feasible_dual(size * alpha, problem.c_i, problem.data.y, problem.bias)
-        exact = np.ldexp(whole.astype(float), -q)
-        omega = (exact @ A)[:k] / size
-        t = np.clip(omega, *ends)
-        dual = float(self.loss.dual_value(exact, problem.c_i)) - size * float(t @ (omega - 0.5 * t))
-        primal = size * (0.5 * float(u[:k] @ u[:k]) + float(self.loss.value(A @ u, self.c)))
-        return SVM(u[:k], 0.0, exact, primal, dual, float(state[0]), int(state[2]), q)
+        return self.by_newton((ids, np.sqrt(share), share), tol, self.enough, start)
 
     def _descend_further(self, seen: BestIterates) -> int:
         """Go on by steps that descend, where the interior point's led nowhere; their number."""

@@ -1,4 +1,4 @@
-"""v(σ) at a selection with rows over the weights, by projected Newton steps: a row has a multiplier, as a margin has.
+"""v(σ) at a selection with ends and with rows over the weights, by projected Newton steps: a row has a multiplier.
 
 v(σ) = min over w, b of ½ Σ w_j²/(λ_j² σ_j) + L(y∘(Xw + b)),   low σ ≤ w ≤ high σ,  l ≤ Σ a_j w_j ≤ u
 
@@ -16,7 +16,6 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.inner.end_terms import EQUAL_WIDTH
-from mipfs.inner.regularised import ATTEMPTS, FEW, FIRST_RHO, GROWTH, MOST_ROWS, NEARER, STEPS
 from mipfs.kernels.boxed import BoxedPace, BoxedProgram, minimise_boxed
 from mipfs.kernels.structures import only_read
 from mipfs.losses import get_loss
@@ -26,16 +25,24 @@ from mipfs.proof.cuts import dual_value_of, feasible_dual
 from mipfs.regularisers.box import Box
 from mipfs.svm.solver import SVM, WARM_RHO_SHARE, ColumnShift, kernel_rows
 
+FEW, MOST_ROWS = 64, 2**25
+"""Columns, and samples times columns, up to which projected Newton steps come first."""
+FIRST_RHO, GROWTH, STEPS, ATTEMPTS = 0.5, 4.0, 300, 3
+"""Of these the first smoothing and its growth, the steps of an attempt, and attempts, each ten times as tight."""
+NEARER = 0.3
+"""The iteration ends at this share of the asked gap: rounding to a feasible dual vector costs a little of it."""
+Start = tuple[Array, float, Array, float]
+"""Where to begin: weights (k,), intercept, dual vector and ρ of an SVM on these columns."""
 Valued = Callable[[Array, float], tuple[Array, float]]
 """Weights in the rows, and what these and an intercept cost."""
 
 
 class RowSolver:
-    """The SVM on some columns with rows over the weights, where projected Newton steps bring it home.
+    """The SVM on some columns with ends and rows over the weights, where projected Newton steps bring it home.
 
     Parameters
     ----------
-    problem : Problem with rows over the weights
+    problem : Problem
 
     Attributes
     ----------
@@ -67,28 +74,34 @@ class RowSolver:
         is_equal = most - least <= EQUAL_WIDTH
         return np.where(is_equal, 0.0, least), np.where(is_equal, 0.0, most)
 
-    def solve(
-        self, columns: tuple[Integers, Array, Array], tol: float, enough: float, start: SVM | None, valued: Valued
+    def by_newton(
+        self,
+        columns: tuple[Integers, Array, Array],
+        tol: float,
+        enough: float,
+        start: Start | None,
+        valued: Valued | None = None,
+        *,
+        is_only: bool = False,
     ) -> SVM | None:
         """Solve on some columns to a relative gap `tol`, or to a dual value of `enough`.
 
         Parameters
         ----------
-        columns : ids (k,), factors λ (k,) and σ (k,) of them
-        start : SVM, optional, on these columns: where to begin
-        valued : brings weights (k,) into the rows, and says what they cost
+        columns : ids (k,), λ√σ (k,) and σ (k,) of them
+        start : optional, where to begin
+        valued : brings weights (k,) into the rows, and says what they cost; without rows they lie between their ends
+        is_only : whether no other way follows, so that what these steps come to is what there is
 
         Returns
         -------
-        SVM, whose weights keep the rows; None where these steps do not take it, or do not bring it home: of a
-        fractional σ they are the only ones, and how far they come is what there is
+        SVM, whose weights keep the rows; None where these steps do not take it, or do not bring it home
         """
         problem, kernels = self.problem, self.loss.kernels
         ids, scale, share = columns
         n, k = problem.data.n_samples, ids.size
-        is_fractional = bool(np.any(share != 1.0))
-        root = math.sqrt(self.size) * scale * np.sqrt(share)
-        is_large = (k > FEW or n * k > MOST_ROWS) and not is_fractional
+        root = math.sqrt(self.size) * scale
+        is_large = (k > FEW or n * k > MOST_ROWS) and not is_only
         if not self._is_known or kernels is None or is_large or not np.all(root > 0.0):
             return None
         rows, shift = kernel_rows(problem.data, ids, root, self._off, problem.bias, problem.bias)
@@ -107,13 +120,16 @@ class RowSolver:
         posed = BoxedProgram(
             only_read(A), only_read(self.c), only_read(low), only_read(high), kernels.made, *of_rows, bend
         )
-        u, alpha, own, state = np.zeros(A.shape[1]), np.zeros(n), np.zeros(there.size), self._solver_state(start)
+        u, alpha, own = np.zeros(A.shape[1]), np.zeros(n), np.zeros(there.size)
+        state = np.array([FIRST_RHO, 0.0, 0.0])  # ρ, whether it has converged, and the steps that were taken
         u[:k] = np.clip(0.0, low, high)
         if start is not None:
-            u[:k] = np.clip(start.w / root, low, high)
-            u[k:] = start.b - float(shift @ start.w)
-            alpha[:] = np.minimum(start.alpha[:n] / self.size, self.loss.top(self.c))
-            own[:] = self._row_multipliers(start.alpha[n:], there) * lengths / self.size
+            w, b, last, rho = start
+            u[:k] = np.clip(w / root, low, high)
+            u[k:] = b - float(shift @ w)
+            alpha[:] = np.minimum(last[:n] / self.size, self.loss.top(self.c))
+            own[:] = self._row_multipliers(last[n:], there) * lengths / self.size
+            state[0] = max(FIRST_RHO, WARM_RHO_SHARE * rho)
         for attempt in range(ATTEMPTS):
             until = enough / self.size if attempt == 0 else math.inf
             state[1] = 0.0
@@ -128,19 +144,19 @@ class RowSolver:
             omega = ((exact[:n] @ A)[:k] + exact[n:] @ over) / self.size
             t = np.clip(omega, low, high)
             lower = dual_value_of(problem, exact) - self.size * float(t @ (omega - 0.5 * t))
-            b = float(u[k:].sum()) + float(shift @ (u[:k] * root)) if problem.bias else 0.0
-            w, value = valued(u[:k] * root, b)
+            w = u[:k] * root
+            if valued is None:
+                w = np.clip(w, *(end * share for end in problem.regulariser.at(ids).ends))
+                value = self.size * (0.5 * float(u[:k] @ u[:k]) + float(self.loss.value(A @ u, self.c)))
+            b = float(u[k:].sum()) + float(shift @ w) if problem.bias else 0.0
+            if valued is not None:
+                w, value = valued(w, b)
             found = SVM(w, b, exact, value, lower, float(state[0]), int(state[2]), q)
             # The bound allows the rows' allowances, which weights do not take.
             forgiven = float(exact[n:] @ problem.ends.allowances)
             if value - lower <= tol * abs(value) + forgiven or lower >= enough or self.must_stop():
                 return found
-        return found if is_fractional else None
-
-    @staticmethod
-    def _solver_state(start: SVM | None) -> Array:
-        """ρ, whether it has converged, and the steps that were taken."""
-        return np.array([FIRST_RHO if start is None else max(FIRST_RHO, WARM_RHO_SHARE * start.rho), 0.0, 0.0])
+        return found if is_only else None
 
     def _row_multipliers(self, nu: Array, there: Integers) -> Array:
         """λ of some rows, of ν of all ends: of the lower one less of the upper one."""

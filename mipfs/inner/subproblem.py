@@ -152,11 +152,13 @@ class Subproblem:
         last, quick = self._last, self._with_multipliers
         assert quick is not None
         quick.must_stop = self.must_stop
-        start = None if last is None else replace(last, w=self._weights[columns.ids])
+        start = None if last is None else (self._weights[columns.ids], last.b, last.alpha, last.rho)
         is_whole = bool(np.all(sigma[inside] == 1.0))
-        found = quick.solve(
-            (columns.ids, columns.scale, sigma[inside][columns.atom]), tol, enough - fixed, start,
+        share = sigma[inside][columns.atom]
+        found = quick.by_newton(
+            (columns.ids, columns.scale * np.sqrt(share), share), tol, enough - fixed, start,
             lambda w, b: self._evaluate_weights(inside, columns.ids, w, b, None if is_whole else sigma[inside]),
+            is_only=not is_whole,
         )  # fmt: skip
         if found is not None:
             return found

@@ -28,6 +28,7 @@ from mipfs.formulation.program import Formulation, check_size
 from mipfs.models.boolean_relaxation import program_of, values_at
 from mipfs.models.reduced_mkl import Pool, primal
 from mipfs.models.reduced_mkl import declare as restricted
+from mipfs.plumbing.arrays import scatter
 from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
 
@@ -90,10 +91,7 @@ def generate_selections(problem: Problem) -> list[np.ndarray[tuple[int], np.dtyp
         pass
     if not run.outcome.selections:
         raise UsageError("no selection satisfies the rows: there is no hull to declare the relaxation over")
-    sigmas = np.zeros((len(run.outcome.selections), problem.atoms.count))
-    for sigma, (ids, values) in zip(sigmas, run.outcome.selections, strict=True):
-        sigma[ids] = values
-    return list(sigmas)
+    return [scatter(problem.atoms.count, ids, values) for ids, values in run.outcome.selections]
 
 
 @check_arguments

@@ -33,7 +33,7 @@ from mipfs.formulation.conic import Multiplier, cp
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.models.reduced_mkl import Pool, allowed_selections, selections
-from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.arrays import Array, scatter
 from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
 from mipfs.widened import widen_problem
@@ -200,10 +200,8 @@ def generate_labellings(problem: Problem) -> tuple[npt.NDArray[Any], Array, list
         if not members.add(ids, sigma) or run.is_relaxed:
             break
         run.lower_upper(inner.solve(members, 0.1 * GAP * problem.C, lambda: False).upper)
-    sigmas = np.zeros((len(members), problem.atoms.count))
-    for row, (ids, values) in zip(sigmas, members.members, strict=True):
-        row[ids] = values
-    return np.array(inner.labellings.counts), np.array(inner.labellings.losses), list(sigmas)
+    sigmas = [scatter(problem.atoms.count, ids, values) for ids, values in members.members]
+    return np.array(inner.labellings.counts), np.array(inner.labellings.losses), sigmas
 
 
 def labelling_columns(problem: Problem, counts: npt.NDArray[Any]) -> Array:

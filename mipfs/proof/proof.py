@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, scatter
 from mipfs.proof.duals import DualStore, Whole
 from mipfs.proof.labelled import LabelledStore
 
@@ -311,11 +311,7 @@ class Proof:
         if not (self._multipliers or self._combinations) or tuple(rows) == tuple(wanted):
             return self
         places, other = np.array([wanted.index(name) for name in rows], dtype=np.int64), copy.copy(self)
-        other._multipliers = []
-        for y in self._multipliers:
-            wide = np.zeros(len(wanted))
-            wide[places] = np.array(y, dtype=float)
-            other._multipliers.append(wide)
+        other._multipliers = [scatter(len(wanted), places, np.array(y, dtype=float)) for y in self._multipliers]
         other._combinations = [
             tuple((int(places[r]) if r >= 0 else r, value) for r, value in one) for one in self._combinations
         ]

@@ -31,6 +31,7 @@ from mipfs.readers.labels import EveryClass, KnownLabels, apply_known, apply_lab
 from mipfs.readers.raw import PLAIN, RecipeInUse, again
 from mipfs.readers.select_rows import read_select
 from mipfs.readers.sidecar import DataDescription
+from mipfs.readers.store import open_store
 from mipfs.readers.table import Table
 from mipfs.readers.together import column_alone, read_quietly, split_of
 
@@ -458,7 +459,6 @@ def _combined_recipe(given: Mapping[str, Any], sidecar: DataDescription) -> Reci
 
 def _of_store(path: Path, recipe: Recipe | Mapping[str, Any]) -> Recipe:
     """The recipe of a store, which `mipfs convert` has carried out; another one is refused."""
-    from mipfs.readers.store import open_store
 
     prepared = open_store(path).prepared
     done = Recipe() if prepared is None else prepared.recipe
@@ -474,7 +474,6 @@ def _of_store(path: Path, recipe: Recipe | Mapping[str, Any]) -> Recipe:
 
 def _open_store(path: Path, label: str | None) -> tuple[Table, Sequence[str]]:
     """The contents of a column store, and the names of its features."""
-    from mipfs.readers.store import open_store
 
     store = open_store(path)
     if label not in (None, store.label):

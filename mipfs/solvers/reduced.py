@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, mask_of, scatter
 
 ROUNDED = 1e-9
 """How far, relative to its terms, a row of constants may be off: points are rounded, and lie on rows."""
@@ -77,8 +77,7 @@ class Reduction:
 
     def _fix_variables(self, ids: Integers, values: Array) -> None:
         """Put values in place of variables."""
-        x = np.zeros(self.q.size)
-        x[ids] = values
+        x = scatter(self.q.size, ids, values)
         self.offset += float(self.q @ x + 0.5 * x @ (self.P @ x))
         self.q = self.q + self.P @ x
         self.b = self.b - self.A @ x
@@ -88,8 +87,7 @@ class Reduction:
 
     def _drop_variables(self, ids: Integers) -> None:
         """Drop variables that stand nowhere any more, or whose values are in b and q already."""
-        gone = np.zeros(self.q.size, dtype=bool)
-        gone[ids] = True
+        gone = mask_of(self.q.size, ids)
         self.q[gone] = 0.0
         self.A.data[gone[self.A.indices]] = 0.0
         self.A.eliminate_zeros()

@@ -22,10 +22,6 @@ DECREASE_SHARE = 1e-4
 class PlainSolver(solver.SvmSolver):
     """Newton's method on ½‖w‖² + L(Au) with `Loss.derivatives`."""
 
-    def start(self) -> tuple[Array, float]:
-        """α is recovered from the primal: it needs no start."""
-        return np.zeros(self.data.n_samples), 1.0
-
     def minimise(
         self, A: Any, c: Array, k: int, u: Array, alpha: Array, *, rho: float, tol: float, warm: bool, careful: bool
     ) -> tuple[float, int]:

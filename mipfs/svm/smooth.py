@@ -18,10 +18,6 @@ MAX_STEPS = 200
 class SmoothSolver(solver.SvmSolver):
     """Newton's method for a twice (or once, piecewise) differentiable loss that the kernels know."""
 
-    def start(self) -> tuple[Array, float]:
-        """α is recovered from the primal: it needs no start."""
-        return np.zeros(self.data.n_samples), 1.0
-
     def minimise(
         self, A: Any, c: Array, k: int, u: Array, alpha: Array, *, rho: float, tol: float, warm: bool, careful: bool
     ) -> tuple[float, int]:

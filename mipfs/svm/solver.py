@@ -128,9 +128,9 @@ class SvmSolver(ABC):
         It may end where the dual value reaches `until`.
         """
 
-    @abstractmethod
     def start(self) -> tuple[Array, float]:
-        """α (for the weights `unit_c`) and ρ of a cold start."""
+        """α (for the weights `unit_c`) and ρ of a cold start: zeros where α is recovered from the primal."""
+        return np.zeros(self.data.n_samples), 1.0
 
     def solve(
         self,

@@ -2,7 +2,7 @@
 
 A baseline is a file with ``fit(data, M, C=1.0, *, bias=True, seed=0) -> Linear``, and a line in `BASELINES`. A
 reference uses all features, so it selects nothing: it stands in `REFERENCES`, and its ``fit`` takes M = p alone.
-Constants ``ABOUT`` say what each does.
+Constants ``ABOUT`` say what each does. What is another one with something fixed is a line in `variants.VARIANTS`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ BASELINES = {
     "arom": "mipfs.lab.baselines.arom",
     "fsv": "mipfs.lab.baselines.fsv",
     "l1-svm": "mipfs.lab.baselines.l1_svm",
-    "l1-svm-own": "mipfs.lab.baselines.l1_svm_own",
+    "l1-svm-own": "mipfs.lab.baselines.variants",
     "l1-bmrm": "mipfs.lab.baselines.l1_bundle",
     "group-lasso": "mipfs.lab.baselines.group_lasso",
     "information-gain": "mipfs.lab.baselines.information_gain",
     "l1-logistic": "mipfs.lab.baselines.l1_logistic",
-    "l1-logistic-own": "mipfs.lab.baselines.l1_logistic_own",
+    "l1-logistic-own": "mipfs.lab.baselines.variants",
     "lpsvm": "mipfs.lab.baselines.lpsvm",
     "nmmkl": "mipfs.lab.baselines.nmmkl",
     "onsvm": "mipfs.lab.baselines.onsvm",
@@ -44,8 +44,8 @@ BASELINES = {
     "uniform": "mipfs.lab.baselines.uniform",
 }
 REFERENCES = {
-    "cd-svm": "mipfs.lab.baselines.cd_svm",
-    "cd-logistic": "mipfs.lab.baselines.cd_logistic",
+    "cd-svm": "mipfs.lab.baselines.variants",
+    "cd-logistic": "mipfs.lab.baselines.variants",
     "svm-perf": "mipfs.lab.baselines.structural_svm",
 }
 
@@ -85,7 +85,7 @@ def get_baseline(name: str) -> Baseline:
     UsageError
         No baseline of that name.
     """
-    fit: Baseline = module_of("baseline", name, BASELINES | REFERENCES).fit
+    fit: Baseline = _find_method(name).fit
 
     @wraps(fit)
     def checks(data: Instance, M: int, C: float = 1.0, **options: Any) -> Linear:
@@ -121,6 +121,12 @@ def _check_bounds(data: Instance, name: str) -> None:
             )
 
 
+def _find_method(name: str) -> Any:
+    """The module of a baseline or a reference, or what that has under its name."""
+    found = module_of("baseline", name, BASELINES | REFERENCES)
+    return getattr(found, "VARIANTS", {}).get(name, found)
+
+
 def about(name: str) -> BaselineDescription:
     """What there is to say about a baseline or a reference; the first line of its file where it says no more.
 
@@ -129,7 +135,7 @@ def about(name: str) -> BaselineDescription:
     UsageError
         No baseline of that name.
     """
-    module = module_of("baseline", name, BASELINES | REFERENCES)
+    module = _find_method(name)
     said = getattr(module, "ABOUT", None)
     if isinstance(said, BaselineDescription):
         return said

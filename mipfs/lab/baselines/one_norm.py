@@ -20,6 +20,7 @@ from scipy import sparse
 
 from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError, UsageError
+from mipfs.inner.watch import balance_classes
 from mipfs.lab.baselines.linear import Linear, bracket
 from mipfs.plumbing.arrays import Array, Integers, mask_of, scatter
 from mipfs.solvers import highs
@@ -185,13 +186,6 @@ class OneNorm:
         if solution.status != "optimal" or solution.values is None:
             raise NumericalError(f"{self.name}: HiGHS finds no optimum of the linear program; scale the data")
         return solution.values
-
-
-def balance_classes(c: Array, y: Array) -> Array:
-    """α = c with the heavier class scaled down to the weight of the other."""
-    up, down = float(c[y > 0].sum()), float(c[y < 0].sum())
-    least = min(up, down)
-    return np.asarray(c * np.where(y > 0, least / max(up, 1e-300), least / max(down, 1e-300)))
 
 
 def hinge_value(data: Instance, c: Array, ids: Integers, w: Array, b: float) -> float:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mipfs.data.against_rest import weigh_classes
 from mipfs.data.instance import Instance, Labels
 from mipfs.data.unknown_words import Unknown
+from mipfs.lab.classes.one_vs_rest import OneVsRest
 from mipfs.readers import read_new
 from mipfs.readers.labels import KnownLabels
 from mipfs.result.prediction import classifier_inputs, of_known_words
-
-if TYPE_CHECKING:
-    from mipfs.lab.classes.one_vs_rest import OneVsRest
 
 SHARES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "mean_f1": "mean f1"}
 """What is said of all classes, and in which words."""

@@ -8,12 +8,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.check.classes import check_classes
+from mipfs.check.several import DocumentReport
 from mipfs.data.frames import as_rows
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError
@@ -26,9 +27,6 @@ from mipfs.result import archive, documents
 from mipfs.result.class_results import ClassResults
 from mipfs.result.documents import CLASSES, NO_CLASSES
 from mipfs.result.result import CERTIFICATE_LIMIT, SCHEMA
-
-if TYPE_CHECKING:
-    from mipfs.check.several import DocumentReport
 
 
 @dataclass(frozen=True, eq=False)

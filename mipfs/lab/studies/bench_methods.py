@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,10 +24,8 @@ from mipfs.measures import MEASURES
 from mipfs.plumbing.alarm import TimeUp
 from mipfs.plumbing.arrays import Integers
 from mipfs.plumbing.registry import suggest_name
-
-if TYPE_CHECKING:
-    from mipfs.problem import Problem
-    from mipfs.result.result import Result
+from mipfs.problem import Problem
+from mipfs.result.result import Result, StopReason
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,6 @@ class DriverMethod:
 
     def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> MethodFit:
         from mipfs.drivers import solve
-        from mipfs.problem import Problem
 
         problem = Problem(data, loss=self.loss, bias=setting.bias, M=M, C=C)
         limits: dict[str, Any] = {"gap": self.gap, "time_limit": setting.time_limit, "seed": setting.seed}
@@ -62,7 +59,6 @@ class StructuralMethod:
 
     def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> MethodFit:
         from mipfs.drivers import solve
-        from mipfs.problem import Problem
 
         asked = measure_of(setting)
         C_joint = 0.25 * C * data.n_samples
@@ -99,7 +95,6 @@ class RelaxationMethod:
 
     def __call__(self, data: Instance, M: int, C: float, setting: MethodSetting) -> MethodFit:
         from mipfs.drivers import solve
-        from mipfs.problem import Problem
 
         problem = Problem(data, loss="squared-hinge", bias=setting.bias, M=M, C=C)
         result = solve(problem, "kelley", gap=1e-3, T=self.T, time_limit=setting.time_limit, seed=setting.seed)
@@ -272,7 +267,6 @@ def _selected_names(result: Result) -> tuple[str, ...]:
         There is none for another reason.
     """
     from mipfs.result.advice import ends_all
-    from mipfs.result.result import StopReason
 
     if ends_all(result):
         raise KeyboardInterrupt
@@ -290,8 +284,6 @@ def _selected_columns(problem: Problem, result: Result) -> Integers:
 
 
 def _fit_of(result: Result, found: Linear) -> MethodFit:
-    from mipfs.result.result import StopReason
-
     stopped = "" if result.stop_reason is StopReason.GAP_CLOSED else result.stop_reason.name
     gap = result.gap if np.isfinite(result.gap) else None
     return MethodFit(found, result.status.name, gap, stopped)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.util import find_spec
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,6 @@ class Peer:
 
 def _class_of(name: str) -> tuple[Any, str]:
     """The class of a name, and what it calls the number of features."""
-    from inspect import signature
 
     from sklearn import feature_selection
 
@@ -86,7 +86,6 @@ def _class_of(name: str) -> tuple[Any, str]:
 
 def _columns_by_selector(name: str, data: Instance, M: int, C: float, setting: MethodSetting) -> Integers:
     """The columns that a selector of scikit-learn leaves, where it needs a classifier with the SVM of squared hinge."""
-    from inspect import signature
 
     from sklearn.svm import LinearSVC
 
