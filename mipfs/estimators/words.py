@@ -100,7 +100,8 @@ def encode_words(X: Any, words: Words | None, unknown: str = "refuse") -> Any:
             continue
         if not words[name]:
             continue
-        found = as_words(column_values(X, k, name, mixed=True))
+        known = RecipeInUse(features=[f"{name}={word}" for word in words[name]], is_new=True)
+        found = as_words(column_values(X, k, name, mixed=True, preparing=known))
         strange = np.flatnonzero(~np.isin(found, words[name]))
         if strange.size and are_none:
             if PLAIN.makes_one(len(words[name])):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.data.rules import CELLS_RULES, FIRST_RULES
+from mipfs.data.rules import BOOLEAN_RULES, CELLS_RULES, FIRST_RULES
 from mipfs.errors import DataError, MissingExtraError
 from mipfs.readers import room, typed
 from mipfs.readers.cells import prepare_column
@@ -18,7 +18,7 @@ from mipfs.readers.columns import BAG, WEIGHT, Label, label_among, require_finit
 from mipfs.readers.csv_file import FEW, FILL
 from mipfs.readers.files import opened
 from mipfs.readers.parquet_size import unpacked_bytes
-from mipfs.readers.raw import AS_IT_IS, PLAIN, Column, RecipeInUse, numbers_among, scatter_column, words_of
+from mipfs.readers.raw import AS_IT_IS, OF_ROLE, PLAIN, Column, RecipeInUse, numbers_among, scatter_column, words_of
 from mipfs.readers.table import Table
 
 CELL = 8
@@ -113,7 +113,9 @@ def _read(
     if name not in roles:
         return column(name, values, path, replace(preparing, rules=FIRST_RULES) if name in said else preparing)
     as_cells = name != roles[0] and preparing.rules >= CELLS_RULES
-    return column(name, values, path, PLAIN if as_cells else AS_IT_IS, mixed=name != WEIGHT)
+    found = column(name, values, path, OF_ROLE if as_cells else AS_IT_IS, mixed=name != WEIGHT)
+    is_boolean = name == roles[0] and values.type == "bool" and preparing.rules >= BOOLEAN_RULES
+    return found == 1.0 if is_boolean else found
 
 
 def _in_bounds(file: Any, stream: Any, names: Sequence[str], size: int, path: Path) -> Any:
@@ -202,6 +204,11 @@ def column(name: str, values: Any, path: Path, preparing: RecipeInUse = PLAIN, m
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
     if not (numeric or pa.types.is_decimal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         raise DataError(f"column {name!r} has the type {kind}", "store numbers or words", path=path)
+    spell = preparing.spelling(name)
+    if pa.types.is_boolean(kind) and spell is not None:
+        if not preparing.allows(name):
+            _check_complete(name, values, path)
+        return words_of(["" if value is None else spell(str(value)) for value in values.to_pylist()])
     if _is_text(kind) and preparing.reads_cells(name) and values.null_count < len(values):
         cells = ["" if cell is None else cell for cell in values.to_pylist()]
         if not preparing.allows(name):
