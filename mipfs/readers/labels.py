@@ -249,7 +249,7 @@ def _same_label(value: Any, asked: Any) -> bool:
             return float(value) == float(asked)
         except (TypeError, ValueError, OverflowError):
             return False
-    return str(value) == str(asked)
+    return str(value).strip() == str(asked).strip()
 
 
 def _said(label: Any) -> float | str:

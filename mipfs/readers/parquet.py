@@ -114,8 +114,11 @@ def _read(
         return column(name, values, path, replace(preparing, rules=FIRST_RULES) if name in said else preparing)
     as_cells = name != roles[0] and preparing.rules >= CELLS_RULES
     found = column(name, values, path, OF_ROLE if as_cells else AS_IT_IS, mixed=name != WEIGHT)
-    is_boolean = name == roles[0] and values.type == "bool" and preparing.rules >= BOOLEAN_RULES
-    return found == 1.0 if is_boolean else found
+    if name != roles[0] or preparing.rules < BOOLEAN_RULES:
+        return found
+    if found.dtype.kind == "f":
+        return found == 1.0 if values.type == "bool" else found
+    return words_of([word.strip() for word in found.tolist()])
 
 
 def _in_bounds(file: Any, stream: Any, names: Sequence[str], size: int, path: Path) -> Any:
@@ -219,7 +222,8 @@ def column(name: str, values: Any, path: Path, preparing: RecipeInUse = PLAIN, m
     _check_complete(name, values, path, _find_marks(values, preparing))
     array = values.to_numpy(zero_copy_only=False)
     if not (numeric or pa.types.is_decimal(kind)):
-        return words_of(array.tolist())
+        words = array.tolist()
+        return words_of([word.strip() for word in words] if preparing.strips_words(name) else words)
     return require_finite(np.asarray(array, dtype=np.float64), name, path, lambda i: f"in row {i + 1}")
 
 
@@ -255,6 +259,8 @@ def _with_gaps(name: str, values: Any, path: Path, preparing: RecipeInUse) -> Co
     if gaps.all():
         return np.full(len(gaps), np.nan)
     known = column(name, pc.filter(values, pa.array(~gaps)), path, AS_IT_IS)
+    if known.dtype.kind != "f" and preparing.strips_words(name):
+        known = words_of([word.strip() for word in known.tolist()])
     if known.dtype.kind != "f" and np.count_nonzero(gaps) > values.null_count:
         known = numbers_among(known)
     return scatter_column(known, ~gaps, len(gaps))

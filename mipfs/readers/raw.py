@@ -56,14 +56,24 @@ class RecipeInUse:
         In training the rules say so. A classifier knows what its features are: numbers, of which a web form sends text,
         or words, which may look like numbers.
         """
-        return column in self.features if self.is_new else self.rules >= CELLS_RULES
+        return self.holds_numbers(column) if self.is_new else self.rules >= CELLS_RULES
 
     def reads_booleans(self, column: str) -> bool:
         """Whether a column of text that says True and False throughout holds numbers, 1 and 0."""
         if self.is_new:
-            return column in self.features
+            return self.holds_numbers(column)
         may = self.booleans is None or column in self.booleans
         return may and column not in self.meant and self.rules >= BOOLEAN_RULES
+
+    def holds_numbers(self, column: str) -> bool:
+        """Whether a classifier looks at the numbers of a column, or at where they were missing."""
+        filled = self.known is not None and not isinstance(self.known.get(column, ""), str)
+        return filled or column in self.features
+
+    def strips_words(self, column: str) -> bool:
+        """Whether blanks around the words of new rows do not count: but for earlier rules no word has any."""
+        words = [name.removeprefix(f"{column}=") for name in self.features if name.startswith(f"{column}=")]
+        return self.is_new and all(word == word.strip() for word in words)
 
     def spelling(self, column: str) -> Callable[[str], str] | None:
         """How a classifier that knows True and False as words of a column spells them; None where it does not.
@@ -71,7 +81,7 @@ class RecipeInUse:
         New rows may be true and false of their own kind where training met another word, or text.
         """
         words = [name.removeprefix(f"{column}=") for name in self.features if name.startswith(f"{column}=")]
-        if not self.is_new or not words or column in self.features:
+        if not self.is_new or not words or self.holds_numbers(column):
             return None
         ways = (str.upper, str.lower)
         return next((way for way in ways if any(word in map(way, ("True", "False")) for word in words)), str)
