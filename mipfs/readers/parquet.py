@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -76,20 +76,27 @@ def batches(
     try:
         with open_(path) as stream:
             file = pq.ParquetFile(stream)
-            names = feature_columns(file.schema_arrow.names, path)
+            columns = feature_columns(file.schema_arrow.names, path)
+            strips = preparing.is_new or preparing.rules >= BOOLEAN_RULES
+            asked = (label,) if isinstance(label, str) else tuple(label or ())
+            names = preparing.called(columns, asked) if strips else columns
             roles = (label_among(label, names), BAG, WEIGHT)
-            names = [names[k] for k in preparing.kept(names, roles, path) if labelled or names[k] != roles[0]]
+            kept = [k for k in preparing.kept(names, roles, path) if labelled or names[k] != roles[0]]
+            names, columns = [names[k] for k in kept], [columns[k] for k in kept]
             said = {field.name for field in file.schema_arrow if pa.types.is_dictionary(field.type)}
             size = stream.seek(0, os.SEEK_END)
-            file = _in_bounds(file, stream, names, size, path)
+            file = _in_bounds(file, stream, columns, size, path)
             for part in (
-                [file.read(columns=names)]
+                [file.read(columns=columns)]
                 if cells is None
-                else file.iter_batches(max(1, min(FEW, cells // len(names))), columns=names)
+                else file.iter_batches(max(1, min(FEW, cells // len(names))), columns=columns)
             ):
                 done -= part.num_rows
                 if done < 0 and part.num_rows:
-                    yield names, [_read(name, part, size, path, roles, preparing, said) for name in names], None
+                    arrays = [_decode_array(_join_chunks(part.column(one)), size, path) for one in columns]
+                    words = [one in said for one in columns]
+                    given = zip(names, arrays, words, strict=True)
+                    yield names, [_read(*one, path, roles, preparing) for one in given], None
     except pa.ArrowException as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"not a Parquet file: {reason}", "write it again", path=path) from None
@@ -99,19 +106,10 @@ def batches(
         raise DataError(f"not a Parquet file: {error}", "write it again", path=path) from None
 
 
-def _read(
-    name: str,
-    part: Any,
-    size: int,
-    path: Path,
-    roles: tuple[str, ...],
-    preparing: RecipeInUse,
-    said: Collection[str],
-) -> Column:
-    """A column of some rows: of a role or a feature; `said` are columns whose type says that their text is words."""
-    values = _decode_array(_join_chunks(part.column(name)), size, path)
+def _read(name: str, values: Any, is_said: bool, path: Path, roles: tuple[str, ...], preparing: RecipeInUse) -> Column:
+    """A column of some rows: of a role or a feature; `is_said`: whether its type says that its text is words."""
     if name not in roles:
-        return column(name, values, path, replace(preparing, rules=FIRST_RULES) if name in said else preparing)
+        return column(name, values, path, replace(preparing, rules=FIRST_RULES) if is_said else preparing)
     as_cells = name != roles[0] and preparing.rules >= CELLS_RULES
     found = column(name, values, path, OF_ROLE if as_cells else AS_IT_IS, mixed=name != WEIGHT)
     if name != roles[0] or preparing.rules < BOOLEAN_RULES:

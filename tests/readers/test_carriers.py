@@ -154,3 +154,24 @@ def test_every_kind_of_column_and_boolean_labels(name: str, tmp_path: Path) -> N
         new = read_new(given, names=list(result.weights), labels=right.labels, remembered=LABEL, recipe=result.recipe)
     assert list(result.predict(new)) == list(result.predict(frame))
     assert result.evaluate(new)["accuracy"] == result.evaluate(frame)["accuracy"]
+
+
+def test_blanks_around_names_labels_and_words_do_not_count(tmp_path: Path) -> None:
+    r = np.random.default_rng(0)
+    frame = pd.DataFrame({" a ": r.normal(size=40), " w": r.choice([" u", "v ", "x"], 40)})
+    frame[" y "] = np.where(frame[" a "] + (frame[" w"] == " u") > 0.3, " p", "n")
+    ways: list[Any] = [frame, tmp_path / "t.parquet", tmp_path / "t.csv"]
+    frame.to_parquet(ways[1], index=False)
+    frame.to_csv(ways[2], index=False)
+    for given in ways:
+        data = mipfs.read(given, "none", label="y", checks=False)
+        assert list(data.feature_names) == ["a", "w=u", "w=v", "w=x"]
+        assert {data.labels.negative, data.labels.positive} == {"n", "p"}
+        result = mipfs.solve(mipfs.Problem(data, M=2, C=1.0))
+        for other in ways[1:]:
+            new = read_new(other, names=["a", "w=u"], labels=data.labels, label="y")
+            assert result.evaluate(new)["accuracy"] == np.mean(result.predict(frame) == frame[" y "].str.strip())
+    earlier = mipfs.read(ways[1], "none", label=" y ", rules=5, checks=False)
+    assert list(earlier.feature_names) == [" a ", " w=u", " w=v", " w=x"]
+    result = mipfs.solve(mipfs.Problem(earlier, M=2, C=1.0))
+    assert list(result.predict(read_new(ways[1], names=list(result.weights)))) == list(result.predict(frame))
