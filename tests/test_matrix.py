@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler, normalize
 from sklearn.svm import LinearSVC
 
 import mipfs
-from mipfs.data import matrix
+from mipfs.data import checks, matrix
 from mipfs.data.blocked import split_in_memory
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError
@@ -256,3 +256,15 @@ def test_files_of_64_bits_are_read_with_32(tmp_path: Path) -> None:
     assert data.X.indices.dtype == np.int32
     assert np.array_equal(data.X.toarray(), X.toarray())
     mipfs.solve(mipfs.Problem(data, loss="squared-hinge", bias=False, M=2), driver="kelley", restricted="simple-mkl")
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.coo_array, sparse.csc_matrix])
+def test_columns_that_memory_does_not_hold_are_refused_beforehand(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where more memory is promised than there is, the system ends a process that asks for it."""
+    X, y = kind(np.eye(4, 100)), [0, 1, 0, 1]
+    monkeypatch.setattr(checks, "memory", lambda: 1000)
+    with pytest.raises(DataError, match=r"shape \(4, 100\) takes more memory than there is; leave out columns"):
+        Instance.from_arrays(X, y)
+    for model in (mipfs.FSPClassifier(M=1), mipfs.BSSSelector(1)):
+        with pytest.raises(ValueError, match="takes more memory than there is"):
+            model.fit(X, y)

@@ -578,7 +578,7 @@ def cells_of(text):
 def rules_of(document):
     """The version of the rules that a document names; 1 if it names none."""
     rules = document.get("rules", 1)
-    need(type(rules) is int and rules in (1, 2, 3, 4, 5), f"rules {rules!r}, which I do not know")
+    need(type(rules) is int and rules in (1, 2, 3, 4, 5, 6), f"rules {rules!r}, which I do not know")
     return rules
 
 
@@ -683,6 +683,9 @@ class Reading:
             name, [cell for i, cell in enumerate(cells) if i not in absent], self.recipe["types"].get(name)
         )
         need(held, f"column {name!r} has no values")
+        says = {"true": 1.0, "false": 0.0}
+        if self.read["rules"] >= 6 and name not in self.read["kept"] and all(str(v).lower() in says for v in held):
+            held = [says[v.lower()] for v in held]
         fill = None if how is None else filling(held, how)
         rest = iter(held)
         return [fill if i in absent else next(rest) for i in range(len(cells))], gaps, fill

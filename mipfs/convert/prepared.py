@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from mipfs.data.recipe import FREQUENT, LEVEL, MEDIAN, MISSING_LEVEL, Filled, Re
 from mipfs.errors import DataError, DataWarning, UsageError
 from mipfs.plumbing.arrays import Integers
 from mipfs.readers import PREPARED, chunks
+from mipfs.readers.cells import BOOLEANS
 from mipfs.readers.columns import left_out
 from mipfs.readers.raw import Column, RecipeInUse
 from mipfs.readers.table_chunks import batches_of
@@ -42,15 +43,17 @@ class Survey:
     ----------
     recipe : Recipe
     filled : tuple of Filled, the columns with a recipe for missing values, in the order of the table
+    booleans : columns of text that say True and False throughout
     """
 
     recipe: Recipe
     filled: tuple[Filled, ...] = ()
+    booleans: tuple[str, ...] = ()
 
     @property
     def reading(self) -> RecipeInUse:
         """How a piece of the table is read."""
-        return RecipeInUse(self.recipe)
+        return RecipeInUse(self.recipe, booleans=self.booleans)
 
     def fill(
         self, names: Sequence[str], columns: Sequence[Column], roles: Sequence[str], path: Path
@@ -98,15 +101,17 @@ class ConversionRequest:
 
 
 @contextmanager
-def _reread_table(source: Path, kind: str, label: Any, recipe: Recipe) -> Iterator[Any]:
+def _reread_table(source: Path, kind: str, label: Any, reading: RecipeInUse) -> Iterator[Any]:
     """The table once more from its beginning."""
     with chunks.unpack_file(source) as (stream, _), warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # the conversion itself says them
-        yield batches_of(kind, source, stream, label, 0, RecipeInUse(recipe))
+        yield batches_of(kind, source, stream, label, 0, reading)
 
 
-def survey_missing(source: Path, kind: str, label: Any, recipe: Recipe, room: int, roles: Sequence[str]) -> Survey:
-    """Find what stands for missing values.
+def survey_table(
+    source: Path, kind: str, label: Any, recipe: Recipe, room: int, roles: Sequence[str], words: Sequence[str] = ()
+) -> Survey:
+    """Find what stands for missing values, and which columns of text say True and False throughout.
 
     Parameters
     ----------
@@ -116,6 +121,7 @@ def survey_missing(source: Path, kind: str, label: Any, recipe: Recipe, room: in
     recipe : what is done to it
     room : bytes that may be held at a time
     roles : names of columns that are no features
+    words : of columns whose text is words whatever it says
 
     Raises
     ------
@@ -127,9 +133,11 @@ def survey_missing(source: Path, kind: str, label: Any, recipe: Recipe, room: in
     if recipe and kind not in PREPARED:
         what = next(name for name, value in recipe.document().items() if value)
         raise UsageError(f"{what}: {source.name} is no table of named columns; CSV and Parquet are prepared")
+    booleans = () if kind not in PREPARED else _find_booleans(source, kind, label, recipe, {*roles, *words})
     if not recipe.impute:
-        return Survey(recipe)
-    seen, n = _count_values(source, kind, label, recipe, roles)
+        return Survey(recipe, booleans=booleans)
+    reading = RecipeInUse(recipe, booleans=booleans)
+    seen, n = _count_values(source, kind, label, reading, roles)
     mixed = [name for name, one in seen.items() if one.words and one.numbers]
     if mixed:
         message = f"column {mixed[0]!r} holds numbers in one part of the file, and words in another"
@@ -142,26 +150,46 @@ def survey_missing(source: Path, kind: str, label: Any, recipe: Recipe, room: in
     at_once = max(1, room // max(8 * n, 1))
     for start in range(0, len(columns), at_once):
         some = columns[start : start + at_once]
-        values |= _fill_values(source, kind, label, recipe, some)
+        values |= _fill_values(source, kind, label, reading, some)
     for name, one in seen.items():
         if one.words:
             most = max(one.words.values())
             frequent = min(word for word, count in one.words.items() if count == most)
             values[name] = MISSING_LEVEL if recipe.how(name) == LEVEL else frequent
     filled = (Filled(name, str(recipe.how(name)), values[name], one.rows, (name,)) for name, one in seen.items())
-    return Survey(recipe, tuple(filled))
+    return Survey(recipe, tuple(filled), booleans)
+
+
+def _find_booleans(source: Path, kind: str, label: Any, recipe: Recipe, others: Collection[str]) -> tuple[str, ...]:
+    """The columns of text that say True and False throughout: most tables have shown in a piece that they have none."""
+    maybe, seen = None, set[str]()
+    with _reread_table(source, kind, label, RecipeInUse(recipe, booleans=())) as found:
+        for names, columns, _ in found:
+            here = {name: column for name, column in zip(names, columns, strict=True) if name not in others}
+            maybe = [name for name in (here if maybe is None else maybe) if _may_be_boolean(here[name])]
+            seen |= {name for name in maybe if here[name].dtype.kind != "f"}
+            if not maybe:
+                break
+    return tuple(name for name in maybe or () if name in seen)
+
+
+def _may_be_boolean(column: Column) -> bool:
+    """Whether all that a piece of a column holds is True and False, and missing values."""
+    if column.dtype.kind == "f":
+        return bool(np.all(np.isnan(column)))
+    return all(word == "" or word.lower() in BOOLEANS for word in np.unique(column).tolist())
 
 
 def _count_values(
-    source: Path, kind: str, label: Any, recipe: Recipe, roles: Sequence[str]
+    source: Path, kind: str, label: Any, reading: RecipeInUse, roles: Sequence[str]
 ) -> tuple[dict[str, _Seen], int]:
     """Of every column with a recipe for missing values the words, how many numbers, and where it is missing."""
     seen = dict[str, _Seen]()
     n = 0
-    with _reread_table(source, kind, label, recipe) as found:
+    with _reread_table(source, kind, label, reading) as found:
         for names, columns, _ in found:
             for name, column in zip(names, columns, strict=True):
-                if name in roles or recipe.how(name) is None:
+                if name in roles or not reading.allows(name):
                     continue
                 one = seen.setdefault(name, _Seen())
                 gaps = np.isnan(column) if column.dtype.kind == "f" else column == ""
@@ -174,15 +202,15 @@ def _count_values(
     return seen, n
 
 
-def _fill_values(source: Path, kind: str, label: Any, recipe: Recipe, some: Sequence[str]) -> dict[str, float]:
+def _fill_values(source: Path, kind: str, label: Any, reading: RecipeInUse, some: Sequence[str]) -> dict[str, float]:
     """What stands for a missing value of some columns of numbers."""
     held: dict[str, list[Any]] = {name: [] for name in some}
-    with _reread_table(source, kind, label, recipe) as found:
+    with _reread_table(source, kind, label, reading) as found:
         for names, columns, _ in found:
             for name, column in zip(names, columns, strict=True):
                 if name in held and column.dtype.kind == "f":
                     held[name].append(column[~np.isnan(column)])
-    hows = {name: FREQUENT if recipe.how(name) == FREQUENT else MEDIAN for name in some}
+    hows = {name: FREQUENT if reading.recipe.how(name) == FREQUENT else MEDIAN for name in some}
     return {name: float(fill_value(np.concatenate(parts), hows[name])) for name, parts in held.items()}
 
 

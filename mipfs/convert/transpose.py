@@ -21,7 +21,7 @@ import numpy as np
 
 from mipfs.convert.finish import finish
 from mipfs.convert.kept import GrowingFile, load_state, save_state
-from mipfs.convert.prepared import ConversionRequest, survey_missing
+from mipfs.convert.prepared import ConversionRequest, survey_table
 from mipfs.convert.spill import EntryBuffer
 from mipfs.data.checks import memory as of_machine
 from mipfs.data.recipe import Recipe
@@ -123,8 +123,9 @@ def _request_of(
     sidecar = DataDescription.beside(source)
     recipe = Recipe.of(**{name: sidecar.recipe[name] if value is None else value for name, value in given.items()})
     column = label if label is not None else sidecar.label or ("y" if kind == "npz" else LABEL)
-    found = survey_missing(source, kind, column, recipe, room, (column, BAG, WEIGHT))
-    return ConversionRequest(found, tuple(sidecar.words if words is None else words), column)
+    meant = tuple(sidecar.words if words is None else words)
+    found = survey_table(source, kind, column, recipe, room, (column, BAG, WEIGHT), meant)
+    return ConversionRequest(found, meant, column)
 
 
 def _ignore_progress(done: int, total: int) -> None:

@@ -40,6 +40,10 @@ def as_frame(X: Any) -> Any:
         return X.to_pandas()
     except ImportError:  # polars asks for pyarrow too
         return pandas.DataFrame({name: X[name].to_numpy() for name in X.columns})
+    except ValueError as error:  # whole numbers of 128 bits
+        raise UsageError(
+            f"{what} does not become a pandas frame ({error}); cast the column, such as to Float64"
+        ) from None
 
 
 def as_rows(X: Any) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from mipfs.data import checks
 from mipfs.data.checks import as_array
 from mipfs.errors import DataError
 from mipfs.plumbing.arrays import Array, Integers
@@ -93,6 +94,16 @@ def too_wide(n: int, p: int, path: str | None = None) -> DataError:
     return DataError(f"a matrix of shape ({n}, {p}) takes more memory than there is", remedy, path=path)
 
 
+def refuse_wide(X: Any, path: str | None = None) -> None:
+    """Refuse a sparse matrix whose pointers to columns, which are held twice while it is converted, do not fit.
+
+    A system that promises more memory than there is ends the process in place of a `MemoryError`.
+    """
+    if sparse.issparse(X) and X.ndim == 2 and 2 * 8 * X.shape[1] > checks.memory():
+        n, p = X.shape
+        raise too_wide(n, p, path)
+
+
 def as_matrix(X: Any, *, path: str | None = None) -> Any:
     """Check a matrix and bring it into Fortran order or canonical CSC (sorted, no duplicates, no stored zeros,
     indices of 32 bits where they fit).
@@ -114,6 +125,7 @@ def as_matrix(X: Any, *, path: str | None = None) -> Any:
     """
     if isinstance(X, StoredMatrix):
         return X
+    refuse_wide(X, path)
     real = "give real numbers" + ("; mipfs.read(frame, label=...) reads words" if hasattr(X, "columns") else "")
     if not sparse.issparse(X):
         X = as_array(X, path)

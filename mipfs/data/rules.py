@@ -15,9 +15,11 @@ WEIGHED_RULES = 5
 """The first by which means and deviations weigh the samples."""
 TWO_WORDS_RULES = 5
 """The first by which a column of two words makes one feature."""
-RULES = 5
+BOOLEAN_RULES = 6
+"""The first by which True and False are numbers as features, and labels of their own kind as labels."""
+RULES = 6
 """Of results that are written now."""
-KNOWN_RULES = (FIRST_RULES, STATED_RULES, EXACT_RULES, CELLS_RULES, WEIGHED_RULES)
+KNOWN_RULES = (FIRST_RULES, STATED_RULES, EXACT_RULES, CELLS_RULES, WEIGHED_RULES, BOOLEAN_RULES)
 
 
 def scaling_of(rules: int) -> int:

@@ -14,7 +14,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import validate_data
 
 from mipfs.data.instance import Instance, Labels, Scaling
-from mipfs.data.matrix import too_wide
+from mipfs.data.matrix import refuse_wide, too_wide
 from mipfs.errors import MipfsError
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import arguments_of
@@ -36,6 +36,8 @@ def validated(model: Any, X: Any, *args: Any, **options: Any) -> Any:
     ------
     ValueError
     """
+    with scikit_errors():
+        refuse_wide(X)
     try:
         return validate_data(model, X, *args, **options)
     except MemoryError:

@@ -11,12 +11,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mipfs.data.frames import as_frame
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.estimators.samples import binary_instances, check_parameters, keep_parameters, scikit_errors
+from mipfs.estimators.samples import binary_instances, check_parameters, keep_parameters, scikit_errors, validated
 from mipfs.lab.sketch.margin import HingeSolution, solve_svm
 from mipfs.lab.sketch.select import Choice, Sketch, choose
 from mipfs.plumbing.arrays import Array, Integers, mask_of, scatter
@@ -66,9 +66,9 @@ class SketchSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         with scikit_errors():
             X = as_frame(X)
         if y is None:
-            X = validate_data(self, X, accept_sparse="csc", dtype=np.float64, order="F")
+            X = validated(self, X, accept_sparse="csc", dtype=np.float64, order="F")
         else:
-            X, y = validate_data(self, X, y, accept_sparse="csc", dtype=np.float64, order="F")
+            X, y = validated(self, X, y, accept_sparse="csc", dtype=np.float64, order="F")
         with scikit_errors():
             check_parameters(self)
             how = self._choice_of_parameters()

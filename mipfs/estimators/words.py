@@ -103,7 +103,8 @@ def encode_words(X: Any, words: Words | None, unknown: str = "refuse", needed: C
             continue
         if not words[name]:
             continue
-        found = as_words(column_values(X, k, name, mixed=True))
+        known = RecipeInUse(features=[f"{name}={word}" for word in words[name]], is_new=True)
+        found = as_words(column_values(X, k, name, mixed=True, preparing=known))
         strange = np.flatnonzero(~np.isin(found, words[name]))
         features = [f"{name}={word}" for word in _words_with_feature(words[name])]
         if needed is not None and not any(one in needed for one in features):

@@ -20,6 +20,8 @@ _DECIMAL = re.compile(r"[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", re.ASCII)
 """Numbers with a decimal comma, and with commas between thousands; 1,234 may be either."""
 
+BOOLEANS = {"true": 1.0, "false": 0.0}
+
 
 class Places(Protocol):
     """Where the cells of a column stand, for messages."""
@@ -70,19 +72,23 @@ def prepare_column(name: str, cells: Sequence[str], places: Places, mixed: bool,
             return places.error(i, f"column {name!r} is {cells[i]!r}{places.here(i)}, which is no {kind}", remedy)
 
         return typed.numbers(cells, kind, preparing.is_missing, refuse)
+    booleans = preparing.reads_booleans(name)
     if not preparing.allows(name):
-        return column_of(name, cells, places, mixed)
+        return column_of(name, cells, places, mixed, booleans)
     there = [i for i, cell in enumerate(cells) if not preparing.is_missing(cell)]
     if len(there) == len(cells):
-        return column_of(name, cells, places, mixed)
+        return column_of(name, cells, places, mixed, booleans)
     if not there:
         return np.full(len(cells), np.nan)
-    known = column_of(name, [cells[i] for i in there], places.some(there), mixed)
+    known = column_of(name, [cells[i] for i in there], places.some(there), mixed, booleans)
     return scatter_column(known, there, len(cells))
 
 
-def column_of(name: str, cells: Sequence[str], places: Places, mixed: bool) -> Column:
-    """The column as numbers, or else as words; only labels and bags may mix the two, and are words then."""
+def column_of(name: str, cells: Sequence[str], places: Places, mixed: bool, booleans: bool = False) -> Column:
+    """The column as numbers, or else as words; only labels and bags may mix the two, and are words then.
+
+    Where `booleans`, True and False in any case are the numbers 1 and 0, if all cells say one of them.
+    """
     try:
         numbers = np.array(array("d", map(float, cells)))
         numeric = "_" not in "".join(cells)  # Python reads 1_000 as a number
@@ -90,6 +96,8 @@ def column_of(name: str, cells: Sequence[str], places: Places, mixed: bool) -> C
         numeric = False
     if numeric and np.all(np.isfinite(numbers)):
         return numbers
+    if booleans and all(cell.strip().lower() in BOOLEANS for cell in cells):
+        return np.array([BOOLEANS[cell.strip().lower()] for cell in cells])
     number_at = word_at = None
     for i, cell in enumerate(cells):
         value = number_of(cell)

@@ -22,7 +22,7 @@ from mipfs.readers.cells import prepare_column
 from mipfs.readers.columns import BAG, WEIGHT, Label, how_many, label_among, require_label, to_table
 from mipfs.readers.csv_comments import SEPARATORS, without_comments
 from mipfs.readers.files import check_unpacked, opened
-from mipfs.readers.raw import IMPUTE, PLAIN, Column, RecipeInUse
+from mipfs.readers.raw import IMPUTE, OF_ROLE, PLAIN, Column, RecipeInUse
 from mipfs.readers.table import Table
 
 FEW = 1 << 16
@@ -129,7 +129,7 @@ def batches(
         if done >= 0:
             continue
         given = [every[k] for k in kept]
-        of = {name: PLAIN if name in (*mixing, WEIGHT) else preparing for name in names}
+        of = {name: OF_ROLE if name in (*mixing, WEIGHT) else preparing for name in names}
         _check_missing(given, lines, path, of, (*mixing, WEIGHT))
         pairs = zip(names, given, strict=True)
         where = LinePlaces(path, lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.data.rules import CELLS_RULES
+from mipfs.data.rules import BOOLEAN_RULES, CELLS_RULES
 from mipfs.errors import DataError, DataWarning
 from mipfs.readers import typed
 from mipfs.readers.cells import prepare_column
@@ -26,7 +26,7 @@ from mipfs.readers.columns import (
     to_table,
 )
 from mipfs.readers.csv_file import ROW_NUMBERS
-from mipfs.readers.raw import AS_IT_IS, PLAIN, Column, RecipeInUse, numbers_among, scatter_column, words_of
+from mipfs.readers.raw import AS_IT_IS, OF_ROLE, PLAIN, Column, RecipeInUse, numbers_among, scatter_column, words_of
 from mipfs.readers.table import Table
 
 FRAME = Path("the data frame")
@@ -68,15 +68,28 @@ def from_frame(frame: Any, label: Label = None, labelled: bool = True, preparing
         if not preparing.allows(names[k]) and gaps_of(frame.iloc[:, k], names[k], of[names[k]]).any()
     ]
     columns = [column_values(frame, k, names[k], names[k] in mixing, gaps, of[names[k]]) for k in kept]
+    if mixing[0] in of and preparing.rules >= BOOLEAN_RULES:
+        place = names.index(mixing[0])
+        columns[kept.index(place)] = as_booleans(frame.iloc[:, place], columns[kept.index(place)])
     names = [names[k] for k in kept]
     return to_table(names, columns, path=FRAME, label=label, labelled=labelled, preparing=preparing)
+
+
+def as_booleans(given: Any, numbers: Column) -> Column:
+    """A column of labels as True and False where all values are one of them; otherwise as it is."""
+    is_boolean = str(getattr(given, "dtype", "")) != "category" and _are_booleans(given)
+    return numbers == 1.0 if is_boolean else numbers
+
+
+def _are_booleans(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, (bool, np.bool_)) for value in values)
 
 
 def _column_recipe(name: str, label: str, roles: Sequence[str], preparing: RecipeInUse) -> RecipeInUse:
     """How a column is read: text as cells, but for the labels, which users get back as they gave them."""
     if name == label or (name in roles and preparing.rules < CELLS_RULES):
         return AS_IT_IS
-    return PLAIN if name in roles else preparing
+    return OF_ROLE if name in roles else preparing
 
 
 def _counts_rows(series: Any) -> bool:
@@ -121,6 +134,10 @@ def column_values(
         row = place_of(frame.index, int(np.argmax(absent)))
         more = how_many(int(absent.sum()), name, gaps)
         raise DataError(f"column {name!r} has no value at {row}{more}", _FILL, path=FRAME)
+    spell = preparing.spelling(name)
+    if spell is not None and _are_booleans(series[~absent]):
+        pairs = zip(series, absent, strict=True)
+        return words_of(["" if gap else spell(str(bool(value))) for value, gap in pairs])
     values = np.asarray(series)
     if kind is not None:
         return _typed_column(series, name, kind, absent)

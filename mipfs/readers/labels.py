@@ -13,6 +13,7 @@ from mipfs.data.bounds import WeightBounds
 from mipfs.data.instance import Labels
 from mipfs.errors import DataError, LabelError, MoreClassesError
 from mipfs.plumbing.arrays import Array
+from mipfs.readers.cells import BOOLEANS
 from mipfs.readers.table import Table
 
 WORDS = frozenset(
@@ -235,21 +236,35 @@ def apply_known(table: Table, known: Labels, path: Path) -> Array:
 
 def same_label(label: Any, asked: Any) -> bool:
     """Whether a label as JSON writes it is what was asked for, a number by its value and a word by its text."""
-    return _same_label(np.float64(label) if isinstance(label, (int, float)) else label, asked)
+    number = isinstance(label, (int, float)) and not isinstance(label, bool)
+    return _same_label(np.float64(label) if number else label, asked)
 
 
 def _same_label(value: Any, asked: Any) -> bool:
     """Whether a label is what was asked for, which a command line gives as text."""
+    if isinstance(value, (bool, np.bool_)) or isinstance(asked, (bool, np.bool_)):  # R writes TRUE, earlier rules 1
+        return _said(value) == _said(asked)
     if isinstance(value, np.floating):
         try:
             return float(value) == float(asked)
         except (TypeError, ValueError, OverflowError):
             return False
-    return str(value) == str(asked)
+    return str(value).strip() == str(asked).strip()
+
+
+def _said(label: Any) -> float | str:
+    """A label that may be True or False as the number of it, otherwise as its text."""
+    text = str(label).strip().lower()
+    try:
+        return BOOLEANS[text] if text in BOOLEANS else float(text)
+    except ValueError:
+        return text
 
 
 def _plain_label(value: Any) -> int | float | str:
-    """The label as JSON writes it: 1, not 1.0."""
+    """The label as JSON writes it: 1, not 1.0, and true of its own kind."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
     if isinstance(value, np.floating):
         return int(value) if value == np.trunc(value) and abs(value) < 2**53 else float(value)
     return str(value)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mipfs.data.rules import CELLS_RULES, FIRST_RULES
+from mipfs.data.rules import BOOLEAN_RULES, CELLS_RULES, FIRST_RULES
 from mipfs.errors import DataError, MissingExtraError
 from mipfs.readers import room, typed
 from mipfs.readers.cells import prepare_column
@@ -18,7 +18,7 @@ from mipfs.readers.columns import BAG, WEIGHT, Label, label_among, require_finit
 from mipfs.readers.csv_file import FEW, FILL
 from mipfs.readers.files import opened
 from mipfs.readers.parquet_size import unpacked_bytes
-from mipfs.readers.raw import AS_IT_IS, PLAIN, Column, RecipeInUse, numbers_among, scatter_column, words_of
+from mipfs.readers.raw import AS_IT_IS, OF_ROLE, PLAIN, Column, RecipeInUse, numbers_among, scatter_column, words_of
 from mipfs.readers.table import Table
 
 CELL = 8
@@ -76,20 +76,27 @@ def batches(
     try:
         with open_(path) as stream:
             file = pq.ParquetFile(stream)
-            names = feature_columns(file.schema_arrow.names, path)
+            columns = feature_columns(file.schema_arrow.names, path)
+            strips = preparing.is_new or preparing.rules >= BOOLEAN_RULES
+            asked = (label,) if isinstance(label, str) else tuple(label or ())
+            names = preparing.called(columns, asked) if strips else columns
             roles = (label_among(label, names), BAG, WEIGHT)
-            names = [names[k] for k in preparing.kept(names, roles, path) if labelled or names[k] != roles[0]]
+            kept = [k for k in preparing.kept(names, roles, path) if labelled or names[k] != roles[0]]
+            names, columns = [names[k] for k in kept], [columns[k] for k in kept]
             said = {field.name for field in file.schema_arrow if pa.types.is_dictionary(field.type)}
             size = stream.seek(0, os.SEEK_END)
-            file = _in_bounds(file, stream, names, size, path)
+            file = _in_bounds(file, stream, columns, size, path)
             for part in (
-                [file.read(columns=names)]
+                [file.read(columns=columns)]
                 if cells is None
-                else file.iter_batches(max(1, min(FEW, cells // len(names))), columns=names)
+                else file.iter_batches(max(1, min(FEW, cells // len(names))), columns=columns)
             ):
                 done -= part.num_rows
                 if done < 0 and part.num_rows:
-                    yield names, [_read(name, part, size, path, roles, preparing, said) for name in names], None
+                    arrays = [_decode_array(_join_chunks(part.column(one)), size, path) for one in columns]
+                    words = [one in said for one in columns]
+                    given = zip(names, arrays, words, strict=True)
+                    yield names, [_read(*one, path, roles, preparing) for one in given], None
     except pa.ArrowException as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"not a Parquet file: {reason}", "write it again", path=path) from None
@@ -99,21 +106,17 @@ def batches(
         raise DataError(f"not a Parquet file: {error}", "write it again", path=path) from None
 
 
-def _read(
-    name: str,
-    part: Any,
-    size: int,
-    path: Path,
-    roles: tuple[str, ...],
-    preparing: RecipeInUse,
-    said: Collection[str],
-) -> Column:
-    """A column of some rows: of a role or a feature; `said` are columns whose type says that their text is words."""
-    values = _decode_array(_join_chunks(part.column(name)), size, path)
+def _read(name: str, values: Any, is_said: bool, path: Path, roles: tuple[str, ...], preparing: RecipeInUse) -> Column:
+    """A column of some rows: of a role or a feature; `is_said`: whether its type says that its text is words."""
     if name not in roles:
-        return column(name, values, path, replace(preparing, rules=FIRST_RULES) if name in said else preparing)
+        return column(name, values, path, replace(preparing, rules=FIRST_RULES) if is_said else preparing)
     as_cells = name != roles[0] and preparing.rules >= CELLS_RULES
-    return column(name, values, path, PLAIN if as_cells else AS_IT_IS, mixed=name != WEIGHT)
+    found = column(name, values, path, OF_ROLE if as_cells else AS_IT_IS, mixed=name != WEIGHT)
+    if name != roles[0] or preparing.rules < BOOLEAN_RULES:
+        return found
+    if found.dtype.kind == "f":
+        return found == 1.0 if values.type == "bool" else found
+    return words_of([word.strip() for word in found.tolist()])
 
 
 def _in_bounds(file: Any, stream: Any, names: Sequence[str], size: int, path: Path) -> Any:
@@ -202,6 +205,11 @@ def column(name: str, values: Any, path: Path, preparing: RecipeInUse = PLAIN, m
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
     if not (numeric or pa.types.is_decimal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         raise DataError(f"column {name!r} has the type {kind}", "store numbers or words", path=path)
+    spell = preparing.spelling(name)
+    if pa.types.is_boolean(kind) and spell is not None:
+        if not preparing.allows(name):
+            _check_complete(name, values, path)
+        return words_of(["" if value is None else spell(str(value)) for value in values.to_pylist()])
     if _is_text(kind) and preparing.reads_cells(name) and values.null_count < len(values):
         cells = ["" if cell is None else cell for cell in values.to_pylist()]
         if not preparing.allows(name):
@@ -212,7 +220,8 @@ def column(name: str, values: Any, path: Path, preparing: RecipeInUse = PLAIN, m
     _check_complete(name, values, path, _find_marks(values, preparing))
     array = values.to_numpy(zero_copy_only=False)
     if not (numeric or pa.types.is_decimal(kind)):
-        return words_of(array.tolist())
+        words = array.tolist()
+        return words_of([word.strip() for word in words] if preparing.strips_words(name) else words)
     return require_finite(np.asarray(array, dtype=np.float64), name, path, lambda i: f"in row {i + 1}")
 
 
@@ -248,6 +257,8 @@ def _with_gaps(name: str, values: Any, path: Path, preparing: RecipeInUse) -> Co
     if gaps.all():
         return np.full(len(gaps), np.nan)
     known = column(name, pc.filter(values, pa.array(~gaps)), path, AS_IT_IS)
+    if known.dtype.kind != "f" and preparing.strips_words(name):
+        known = words_of([word.strip() for word in known.tolist()])
     if known.dtype.kind != "f" and np.count_nonzero(gaps) > values.null_count:
         known = numbers_among(known)
     return scatter_column(known, ~gaps, len(gaps))

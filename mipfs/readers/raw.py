@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mipfs.data.instance import misspelling_hint
 from mipfs.data.recipe import LEVEL, MISSING_LEVEL, NOTHING, Filled, Recipe, fill_value
-from mipfs.data.rules import CELLS_RULES, FIRST_RULES, RULES, TWO_WORDS_RULES
+from mipfs.data.rules import BOOLEAN_RULES, CELLS_RULES, FIRST_RULES, RULES, TWO_WORDS_RULES
 from mipfs.errors import DataError
 
 Column = npt.NDArray[np.float64] | npt.NDArray[np.str_] | npt.NDArray[np.object_]
@@ -34,6 +34,7 @@ class RecipeInUse:
     rules : the version of the rules by which a table is read
     is_new : whether the table is one that a classifier is used on
     narrow : whether columns that the classifier does not look at are passed over
+    booleans : columns that may hold True and False, of a table that is read in pieces; None: the cells say it
     """
 
     recipe: Recipe = NOTHING
@@ -43,6 +44,7 @@ class RecipeInUse:
     rules: int = RULES
     is_new: bool = False
     narrow: bool = False
+    booleans: Collection[str] | None = None
 
     def is_missing(self, cell: str) -> bool:
         """Whether a cell stands for a missing value."""
@@ -54,7 +56,35 @@ class RecipeInUse:
         In training the rules say so. A classifier knows what its features are: numbers, of which a web form sends text,
         or words, which may look like numbers.
         """
-        return column in self.features if self.is_new else self.rules >= CELLS_RULES
+        return self.holds_numbers(column) if self.is_new else self.rules >= CELLS_RULES
+
+    def reads_booleans(self, column: str) -> bool:
+        """Whether a column of text that says True and False throughout holds numbers, 1 and 0."""
+        if self.is_new:
+            return self.holds_numbers(column)
+        may = self.booleans is None or column in self.booleans
+        return may and column not in self.meant and self.rules >= BOOLEAN_RULES
+
+    def holds_numbers(self, column: str) -> bool:
+        """Whether a classifier looks at the numbers of a column, or at where they were missing."""
+        filled = self.known is not None and not isinstance(self.known.get(column, ""), str)
+        return filled or column in self.features
+
+    def strips_words(self, column: str) -> bool:
+        """Whether blanks around the words of new rows do not count: but for earlier rules no word has any."""
+        words = [name.removeprefix(f"{column}=") for name in self.features if name.startswith(f"{column}=")]
+        return self.is_new and all(word == word.strip() for word in words)
+
+    def spelling(self, column: str) -> Callable[[str], str] | None:
+        """How a classifier that knows True and False as words of a column spells them; None where it does not.
+
+        New rows may be true and false of their own kind where training met another word, or text.
+        """
+        words = [name.removeprefix(f"{column}=") for name in self.features if name.startswith(f"{column}=")]
+        if not self.is_new or not words or self.holds_numbers(column):
+            return None
+        ways = (str.upper, str.lower)
+        return next((way for way in ways if any(word in map(way, ("True", "False")) for word in words)), str)
 
     def makes_one(self, words: int) -> bool:
         """Whether a column of that number of words makes one feature, of the last in order, and not one of each.
@@ -160,6 +190,8 @@ class RecipeInUse:
 
 
 PLAIN = RecipeInUse()
+OF_ROLE = RecipeInUse(booleans=())
+"""Of a bag or a weight: True is no number there."""
 AS_IT_IS = RecipeInUse(rules=FIRST_RULES)
 """Text in a data frame or a Parquet file is words, whatever it says."""
 SHORT = 64

@@ -374,7 +374,7 @@ def _rows_of_known_words(result: Result, X: Any) -> Any:
     X = X.copy(deep=False)
     for column, words in known.items():
         at = there[column]
-        found = as_words(column_values(X, at, column, mixed=True))
+        found = _words_of_column(X, at, column, words)
         strange = ~np.isin(found, words)
         if strange.any():
             if _is_one(result, column, words):
@@ -444,12 +444,18 @@ def _of_frame(result: Result, inputs: Inputs, frame: Any, k: int) -> Array:
         of = name if column is None else column
         there = first_of([*places], MOST_NAMES, repr)
         raise UsageError(f"the data frame has no column {of!r}, which the classifier uses; it has {there}")
-    found = as_words(column_values(frame, places[column], column, mixed=True))
+    found = _words_of_column(frame, places[column], column, known[column])
     strange = np.flatnonzero(~np.isin(found, known[column]))
     if strange.size:
         row = f"at {place_of(frame.index, int(strange[0]))}"
         raise _unseen_word_error("the data frame", column, str(found[strange[0]]), row, known[column])
     return np.asarray(found == name[len(column) + 1 :], dtype=float)
+
+
+def _words_of_column(frame: Any, place: int, column: str, known: Sequence[str]) -> npt.NDArray[Any]:
+    """A column of new rows as words, of which training knew some."""
+    preparing = again(None, [f"{column}={word}" for word in known])
+    return as_words(column_values(frame, place, column, mixed=True, preparing=preparing))
 
 
 def _words_of(result: Result) -> dict[str, tuple[str, ...]]:

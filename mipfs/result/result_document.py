@@ -37,7 +37,7 @@ Ends = Annotated[list[float | None], NumberRange(2, 2)]
 Share = Annotated[float, NumberRange(0, below=1)]
 Fraction = Annotated[str, Pattern("^-?[0-9]+(/[0-9]+)?$")]
 Cost = Annotated[float, NumberRange(0)]
-Version = Literal[1, 2, 3, 4, 5]
+Version = Literal[1, 2, 3, 4, 5, 6]
 
 
 class TraceEntry(TypedDict):

@@ -142,7 +142,7 @@ def read(text: str, result: Mapping[str, Any], rest: Sequence[int] | None = None
         table.weight = np.array([float(v) for v in cells["sample_weight"]])
     asked = recipe or {"drop": [], "use": None, "impute": {}, "types": {}}
     _known(asked, header, label)
-    known = result.get("rules") in (2, 3, 4, 5)
+    known = result.get("rules") in (2, 3, 4, 5, 6)
     gone = stated.get("left_out")
     for name in header:
         if name == label or name in ROLES or name in asked["drop"]:

@@ -224,7 +224,7 @@ def test_the_problem_that_was_checked_is_said_in_words() -> None:
         "data: 20 samples, 5 features, scale 'none'",
         "select at most 3 of 5 features; always x2; never x4",
         "labels: 1 is +1 and -1 is -1",
-        "rules of reading and scaling: 5",
+        "rules of reading and scaling: 6",
         "penalties: x1 0.25",
         "row 'pair': x1 + 0.5 x3 <= 1 (data.toml:3)",
     )

@@ -134,7 +134,7 @@ def test_the_first_rules_know_a_centre_and_the_second_do_not() -> None:
     data = Instance.from_arrays(sparse.csc_array(X), y, scale="standard")
     found = mipfs.solve(mipfs.Problem(data, M=2, C=1.0))
     document = json.loads(found.to_json())
-    assert document["rules"] == 5
+    assert document["rules"] == 6
     document["scaling"]["center"] = {}
     changed = replace(Result.from_json(json.dumps(document)), claim=found.claim)
     assert "center" in mipfs.verify(changed, data).reason

@@ -415,7 +415,7 @@ def changed(rnd: random.Random, document: dict[str, Any], names: list[str]) -> N
 def is_true(document: dict[str, Any], words: dict[str, list[str]], apart: list[str], used: set[str]) -> bool:
     """What the page of the certificate says of the entries ``rules`` and ``read`` of a table with labels in `label`."""
     rules, read = document.get("rules", 1), document.get("read")
-    if type(rules) is not int or rules not in (1, 2, 3, 4, 5):
+    if type(rules) is not int or rules not in (1, 2, 3, 4, 5, 6):
         return False
     if read is None:
         return rules == 1 and not used

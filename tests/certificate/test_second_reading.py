@@ -89,7 +89,7 @@ def npy(head: str, body: bytes = b"", version: int = 1) -> bytes:
     return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(text)) + text + body
 
 
-@pytest.mark.parametrize("rules", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("rules", [1, 2, 3, 4, 5, 6])
 def test_an_honest_table_says_how_it_was_read(table: Path, tmp_path: Path, rules: int) -> None:
     path = written(tmp_path, stated(table, rules), (table / "r.cert.npz").read_bytes())
     word, said = judged(path, table / "d.csv")
@@ -104,7 +104,7 @@ def test_the_schema_is_the_whole_number_1(table: Path, tmp_path: Path, schema: o
     assert judged(path, table / "d.csv") == ("rejected", "schema is not the whole number 1")
 
 
-@pytest.mark.parametrize("rules", [0, 6, "1", 1.0, True, None])
+@pytest.mark.parametrize("rules", [0, 7, "1", 1.0, True, None])
 def test_rules_that_it_does_not_know_are_refused(table: Path, tmp_path: Path, rules: object) -> None:
     path = written(tmp_path, stated(table) | {"rules": rules}, (table / "r.cert.npz").read_bytes())
     word, why = judged(path, table / "d.csv")

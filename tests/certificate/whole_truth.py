@@ -55,10 +55,10 @@ def reading_lies(table: raw_tables.Table, result: Json) -> list[str]:
     """What is said of how a table was read and does not follow from it."""
     found, read = [], result["read"] or {}
     label = read.get("label")
-    for one in ("words", "left_out", "kept") if result.get("rules") in (2, 3, 4, 5) else ():
+    for one in ("words", "left_out", "kept") if result.get("rules") in (2, 3, 4, 5, 6) else ():
         if one not in read:
             found.append(f"rules 2 without {one}")
-    if result.get("rules") not in (None, 1, 2, 3, 4, 5):
+    if result.get("rules") not in (None, 1, 2, 3, 4, 5, 6):
         found.append("unknown rules")
     if "left_out" in read and sorted(read["left_out"] or []) != sorted(table.left_out) and read["left_out"] is not None:
         found.append(f"left_out is {read['left_out']}, and follows to be {table.left_out}")

@@ -70,7 +70,7 @@ def test_medians_take_as_many_passes_as_memory_asks_for(tmp_path: Path, monkeypa
     once = room._fill_values
     monkeypatch.setattr(room, "_fill_values", lambda *given: (passes.append(given[-1]), once(*given))[1])
     recipe = mipfs.data.recipe.Recipe.of(impute="median", types={"paid": "currency", "opened": "date"})
-    found = room.survey_missing(source, "csv", "bad", recipe, 600, ("bad",))
+    found = room.survey_table(source, "csv", "bad", recipe, 600, ("bad",))
     assert passes == [["opened"], ["paid"], ["age"], ["late"]]
     whole = mipfs.read(source, label="bad", impute="median", types=dict(recipe.types)).prepared
     assert whole is not None

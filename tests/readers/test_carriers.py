@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import mipfs
+from mipfs.readers import read_new
 
 LABEL = "paid"
 Carrier = Callable[[pd.DataFrame, Path], Any]
@@ -99,3 +100,78 @@ def test_whatever_carries_a_table(name: str, seed: int, tmp_path: Path) -> None:
     assert tuple(model.get_feature_names_out()) == result.selected
     assert list(model.predict(X)) == list(expected)
     assert list(model.predict(frame.drop(columns=LABEL).astype(str))) == list(expected)
+
+
+ASKED: dict[str, Any] = {
+    "types": {"opened": "date", "rate": "percent"},
+    "impute": {"late": "median", "days": "median", "branch": "level", "old": "level"},
+    "missing": ["-", "-999"],
+}
+"""What is said of a table of every kind."""
+
+
+def kinds(seed: int) -> pd.DataFrame:
+    """Booleans, dates, percentages, markers, nullable and categorical columns, and labels that are booleans."""
+    r = np.random.default_rng(seed)
+    n = 40
+    gap = r.random(n) < 0.2
+    frame = pd.DataFrame({"income": r.normal(size=n).round(3), "active": r.random(n) < 0.5})
+    frame["opened"] = pd.to_datetime("2020-01-01") + pd.to_timedelta(r.integers(0, 2000, n), unit="D")
+    frame["rate"] = [f"{rate}%" for rate in r.integers(0, 30, n)]
+    frame["late"] = pd.array(np.where(gap, None, r.integers(0, 9, n)), dtype="Int64")
+    frame["days"] = np.where(gap, -999, r.integers(0, 90, n))
+    frame["branch"] = np.where(gap, "-", r.choice(["p", "q", "s"], n))
+    frame["old"] = np.where(r.random(n) < 0.2, None, r.random(n) < 0.5)
+    frame["home"] = pd.Categorical(r.choice(["own", "rent", "free"], n))
+    frame[LABEL] = frame["income"] + frame["active"] + 0.5 * r.normal(size=n) > 0.5
+    return frame
+
+
+def _plain(frame: pd.DataFrame) -> dict[str, list[Any]]:
+    """The columns as Python's own values, None where one is missing."""
+    return {str(name): [None if pd.isna(cell) else cell for cell in frame[name].tolist()] for name in frame}
+
+
+@pytest.mark.parametrize("name", CARRIERS)
+def test_every_kind_of_column_and_boolean_labels(name: str, tmp_path: Path) -> None:
+    frame = kinds(1)
+    right = mipfs.read(frame, "none", label=LABEL, checks=False, **ASKED)
+    result = mipfs.solve(mipfs.Problem(right, M=3, C=1.0, forced_in=("active", "old=missing")))
+    source: Any = frame
+    if name in ("polars", "arrow", "rows", "columns"):
+        plain = _plain(frame)
+        source = pd.DataFrame({column: pd.Series(cells, dtype=object) for column, cells in plain.items()})
+    elif name == "pandas of strings":
+        frame.to_csv(tmp_path / "s.csv", index=False)
+        source = pd.read_csv(tmp_path / "s.csv", dtype=str, keep_default_na=False)
+    given = CARRIERS[name](source, tmp_path)
+    data = mipfs.read(given, "none", label=LABEL, checks=False, **ASKED)
+    assert list(data.feature_names) == list(right.feature_names)
+    assert data.sha256 == right.sha256
+    assert str(data.labels.positive) == "True"
+    new: Any = given
+    if isinstance(given, Path):
+        new = read_new(given, names=list(result.weights), labels=right.labels, remembered=LABEL, recipe=result.recipe)
+    assert list(result.predict(new)) == list(result.predict(frame))
+    assert result.evaluate(new)["accuracy"] == result.evaluate(frame)["accuracy"]
+
+
+def test_blanks_around_names_labels_and_words_do_not_count(tmp_path: Path) -> None:
+    r = np.random.default_rng(0)
+    frame = pd.DataFrame({" a ": r.normal(size=40), " w": r.choice([" u", "v ", "x"], 40)})
+    frame[" y "] = np.where(frame[" a "] + (frame[" w"] == " u") > 0.3, " p", "n")
+    ways: list[Any] = [frame, tmp_path / "t.parquet", tmp_path / "t.csv"]
+    frame.to_parquet(ways[1], index=False)
+    frame.to_csv(ways[2], index=False)
+    for given in ways:
+        data = mipfs.read(given, "none", label="y", checks=False)
+        assert list(data.feature_names) == ["a", "w=u", "w=v", "w=x"]
+        assert {data.labels.negative, data.labels.positive} == {"n", "p"}
+        result = mipfs.solve(mipfs.Problem(data, M=2, C=1.0))
+        for other in ways[1:]:
+            new = read_new(other, names=["a", "w=u"], labels=data.labels, label="y")
+            assert result.evaluate(new)["accuracy"] == np.mean(result.predict(frame) == frame[" y "].str.strip())
+    earlier = mipfs.read(ways[1], "none", label=" y ", rules=5, checks=False)
+    assert list(earlier.feature_names) == [" a ", " w=u", " w=v", " w=x"]
+    result = mipfs.solve(mipfs.Problem(earlier, M=2, C=1.0))
+    assert list(result.predict(read_new(ways[1], names=list(result.weights)))) == list(result.predict(frame))
