@@ -18,6 +18,8 @@ from mipfs.cli import main
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab.scorecard.columns import columns_of
+from mipfs.lab.scorecard.cone import numbered_rows
+from mipfs.lab.scorecard.within import largest_sum
 from tests.certificate.test_second_reading import judged
 
 Array = npt.NDArray[np.float64]
@@ -141,6 +143,33 @@ def test_every_card_of_every_set(seed: int) -> None:
     report = mipfs.verify(card, data)
     assert report.accepted, report.reason
     assert report.joint == min(asked["M"], data.n_features)
+
+
+@pytest.mark.parametrize(("rows", "most"), [(1, 3), (150, 1), (150, 3), (150, 8), (150, 9), (150, 12), (150, 0)])
+def test_the_largest_costs_are_those_of_sorting(rows: int, most: int) -> None:
+    costs = np.random.default_rng(most).exponential(size=(rows, 12)).round(1)
+    wanted = np.sort(costs, axis=1)[:, ::-1][:, :most].sum(axis=1)
+    np.testing.assert_allclose(largest_sum(costs, most), wanted, rtol=1e-14)
+
+
+def test_alike_rows_have_one_number_in_the_order_of_rows() -> None:
+    rng = np.random.default_rng(0)
+    for columns in (rng.choice([0.0, 1.0], (60, 3)), rng.normal(size=(60, 4)).round(), rng.normal(size=(40, 12))):
+        rows = np.repeat(np.vstack([columns, columns]), 6, axis=1)
+        wanted = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+        np.testing.assert_array_equal(np.unique(numbered_rows(rows), return_inverse=True)[1], wanted)
+
+
+def test_few_dual_vectors_near_a_node_prove_what_all_of_them_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, asked = drawn(5)
+    result = mipfs.solve(mipfs.Problem(data, M=2, loss="logistic"))
+    cards = []
+    for near in (1, 1000):
+        monkeypatch.setattr("mipfs.lab.scorecard.joint.NEAR", near)
+        cards.append(mipfs.scorecard(result, data, points=2, bins=asked["bins"], gap=1e-6, joint=True))
+        assert mipfs.verify(cards[-1], data).accepted
+    assert cards[0].status is cards[1].status is mipfs.Status.OPTIMAL
+    assert cards[0].objective == pytest.approx(cards[1].objective, rel=1e-6)
 
 
 def drawn_cut(folder: Path, seed: int) -> tuple[Path, Path, dict[str, Any]]:

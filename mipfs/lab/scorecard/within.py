@@ -21,7 +21,7 @@ OPEN, OUT, IN = -1, 0, 1
 States = npt.NDArray[np.int8]
 Whole = npt.NDArray[np.int64]
 INSERTED, ROWS = 8, 100
-"""Up to so many largest costs of at least so many rows are found by insertion, column by column: 2 to 4 times faster."""
+"""So many largest costs at most, of so many rows at least, are found by insertion, in 1 to 2 ms for 4 to 8."""
 
 
 @dataclass(frozen=True)
