@@ -197,8 +197,8 @@ def published(folder: Path) -> None:
 
     for who, name, points in PUBLISHED:
         table = np.genfromtxt(folder / f"{name}_data.csv", delimiter=",", names=True)
-        names = list(table.dtype.names or ())[1:]
-        X, y = np.column_stack([table[one] for one in names]), np.where(table[table.dtype.names[0]] > 0, 1.0, -1.0)
+        label, *names = table.dtype.names or ()
+        X, y = np.column_stack([table[one] for one in names]), np.where(table[label] > 0, 1.0, -1.0)
         data = mipfs.Instance.from_arrays(X, y, feature_names=names)
         K = len(points)
         seconds, card, own = joint_card(mipfs.Problem(data, M=K, C=STRONG, loss="logistic"), names)

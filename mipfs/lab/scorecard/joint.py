@@ -376,8 +376,8 @@ class JointSearch:
         columns = self.among.of(state)
         low, high = self.among.low[columns], self.among.high[columns]
         if known is None or not np.any(state == OPEN):
-            *own, near = self.pool.best(state, near if np.any(state == OPEN) else None)
-            known = (own[0], own[1]) if known is None or own[0] > known[0] else known
+            bound, dual, near = self.pool.best(state, near if np.any(state == OPEN) else None)
+            known = (bound, dual) if known is None or bound > known[0] else known
         return CardNode(place, state, columns, low, high, *known, guide, near)
 
     def _children_of(self, part: CardNode) -> list[CardNode]:
