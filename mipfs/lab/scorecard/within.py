@@ -21,7 +21,7 @@ OPEN, OUT, IN = -1, 0, 1
 States = npt.NDArray[np.int8]
 Whole = npt.NDArray[np.int64]
 INSERTED, ROWS = 8, 100
-"""So many largest costs at most, of so many rows at least, are found by insertion, in 1 to 2 ms for 4 to 8."""
+"""Largest costs up to `INSERTED`, of `ROWS` rows or more, are found by insertion: 2 to 4 times as fast as partition."""
 
 
 @dataclass(frozen=True)
