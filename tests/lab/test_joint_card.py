@@ -168,18 +168,6 @@ def test_alike_rows_have_one_number_in_the_order_of_rows() -> None:
         np.testing.assert_array_equal(np.unique(numbered_rows(rows), return_inverse=True)[1], wanted)
 
 
-def test_few_dual_vectors_near_a_node_prove_what_all_of_them_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    data, asked = drawn(5)
-    result = mipfs.solve(mipfs.Problem(data, M=2, loss="logistic"))
-    cards = []
-    for near in (1, 1000):
-        monkeypatch.setattr("mipfs.lab.scorecard.joint.NEAR", near)
-        cards.append(mipfs.scorecard(result, data, points=2, bins=asked["bins"], gap=1e-6, joint=True))
-        assert mipfs.verify(cards[-1], data).accepted
-    assert cards[0].status is cards[1].status is mipfs.Status.OPTIMAL
-    assert cards[0].objective == pytest.approx(cards[1].objective, rel=1e-6)
-
-
 def drawn_cut(folder: Path, seed: int) -> tuple[Path, Path, dict[str, Any]]:
     """A cut table with its rows: a column of three thresholds with a code, one of two, and one of two values."""
     rng = np.random.default_rng(seed)

@@ -43,8 +43,6 @@ NONE = -1
 """In place of a dual vector: no card is left."""
 BELOW = 1e-11
 """What the claimed bound lies below the one that was computed, relative: room for the rounding of other checkers."""
-NEAR = 64
-"""Dual vectors by which the nodes below a node are bounded: those that prove the most of it, and all the later ones."""
 PREFIX = "joint_"
 """Before the names of the arrays of the proof."""
 States = npt.NDArray[np.int8]
@@ -125,14 +123,6 @@ class Guide:
         return cls(np.zeros((0, n)), nothing, nothing.reshape(0, 2), nothing)
 
 
-@dataclass(frozen=True, eq=False)
-class NearDuals:
-    """The dual vectors `ids` that prove the most of a node, when there were `count`."""
-
-    ids: Whole
-    count: int
-
-
 class DualPool:
     """Dual vectors over all samples, each with what it proves: g (D,), and of every feature ½ Σ (q_j/s_j)² (D, F)."""
 
@@ -167,19 +157,11 @@ class DualPool:
         self._costs[d] = 0.5 * np.add.reduceat(q * q, self.among.starts) * (1.0 + 1e-14)
         return d
 
-    def best(self, state: States, near: NearDuals | None = None) -> tuple[float, int, NearDuals]:
-        """The largest bound of a node whose boxes are whole, the dual vector that has it, and those near it.
-
-        `near` are those of a node above; without them all are asked.
-        """
-        ids, count = np.arange(len(self.proofs)), len(self.proofs)
-        if near is not None:
-            ids = np.append(near.ids, ids[near.count :])
-        costs = self.costs if near is None else self.costs[ids]
-        found = self.g[ids] - costs[:, state == IN].sum(axis=1) - self.among.largest(costs, state)
-        d = int(ids[np.argmax(found)])
-        kept = ids if ids.size <= NEAR else ids[np.argpartition(found, ids.size - NEAR)[-NEAR:]]
-        return self._sum_rounded_down(d, float(found.max())), d, NearDuals(kept, count)
+    def best(self, state: States) -> tuple[float, int]:
+        """The largest bound of a node whose boxes are whole, and the dual vector that has it."""
+        found = self.g - self.costs[:, state == IN].sum(axis=1) - self.among.largest(self.costs, state)
+        d = int(np.argmax(found))
+        return self._sum_rounded_down(d, float(found[d])), d
 
     def bound_of_node(self, d: int, state: States) -> float:
         """What dual vector d proves of a node whose boxes are whole."""
@@ -246,7 +228,7 @@ class CardTree:
 class CardNode:
     """An open node: candidates' states (F,), the columns that are in with their box, its bound and who proves it.
 
-    `guide` is the node of the guide that it follows; −1 for none. `near` are the dual vectors to ask below it.
+    `guide` is the node of the guide that it follows; −1 for none.
     """
 
     place: int
@@ -257,7 +239,6 @@ class CardNode:
     bound: float
     dual: int
     guide: int = -1
-    near: NearDuals | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -343,7 +324,7 @@ class JointSearch:
         for _, _, part in self._heap:
             bound, dual = part.bound, part.dual
             if not part.is_whole:  # which the pool has not been asked about
-                own, d, _ = self.pool.best(part.state, part.near)
+                own, d = self.pool.best(part.state)
                 bound, dual = (own, d) if own > bound else (bound, dual)
             self._settle_leaf(part.place, dual, bound)
         bound = min(self.settled - BELOW * abs(self.settled), self.best)
@@ -366,19 +347,18 @@ class JointSearch:
         state: States,
         known: tuple[float, int] | None = None,
         guide: int = -1,
-        near: NearDuals | None = None,
     ) -> CardNode:
         """A node with whole boxes; with M features in, those that are open are out.
 
-        `known` is a bound with its dual vector, of a node above; without it the pool is asked, or those `near` it.
+        `known` is a bound with its dual vector, of a node above; without it the pool is asked.
         """
         state = self.among.closed(state)
         columns = self.among.of(state)
         low, high = self.among.low[columns], self.among.high[columns]
         if known is None or not np.any(state == OPEN):
-            bound, dual, near = self.pool.best(state, near if np.any(state == OPEN) else None)
-            known = (bound, dual) if known is None or bound > known[0] else known
-        return CardNode(place, state, columns, low, high, *known, guide, near)
+            own = self.pool.best(state)
+            known = own if known is None or own[0] > known[0] else known
+        return CardNode(place, state, columns, low, high, *known, guide)
 
     def _children_of(self, part: CardNode) -> list[CardNode]:
         """The parts of a node that may hold something better; what is left out is settled."""
@@ -410,11 +390,11 @@ class JointSearch:
             if part.state[f] == OPEN:
                 return self._split_on_feature(part, f, (part.bound, part.dual), below)
             return [replace(part, guide=int(below[int(part.state[f])]))]
-        bound, dual, near = self.pool.best(part.state, part.near)
+        bound, dual = self.pool.best(part.state)
         if bound >= self.cutoff:
             return [replace(part, bound=bound, dual=dual)]
         costs = np.where(part.state == OPEN, self.pool.costs[dual], -1.0)
-        return self._split_on_feature(replace(part, near=near), int(np.argmax(costs)))
+        return self._split_on_feature(part, int(np.argmax(costs)))
 
     def _of_part(self, part: CardNode, g: int, below: Whole) -> list[CardNode]:
         """Split on an open feature of a part: where it is in, the part is used; the last one decides otherwise."""
@@ -433,7 +413,7 @@ class JointSearch:
         for value, place in zip((OUT, IN), self.tree.branch(part.place, f), strict=True):
             state = part.state.copy()
             state[f] = value
-            parts.append(self._make_part(place, state, known, int(below[value]), part.near))
+            parts.append(self._make_part(place, state, known, int(below[value])))
         return parts
 
     def _screen_features(self, part: CardNode, d: int, below: int) -> CardNode:
