@@ -1,6 +1,7 @@
-"""Cards of at most K features with points in -5 … 5: the joint proof beside the two steps, and beside FasterRisk.
+"""Cards of at most K features with points in -5 … 5: the joint proof beside the two steps, FasterRisk and RiskSLIM.
 
     MIPFS_DATA=folder python benchmarks/cards.py [steps] [peers] [--only NAME ...] [--K 4 5] [--fasterrisk PYTHON]
+    python benchmarks/cards.py published --tables FOLDER
 
 The table ``steps`` has the ridge and loss of docs/scorecard.md (logistic, C = 1, standardised, three ranges of every
 column): the card of the features that are the best for real weights, and the one whose features and points are chosen
@@ -9,8 +10,11 @@ and a card has K lines: the logistic loss on four fifths of the rows, without ri
 each card, and errors there and on the others. Ours is solved with `STRONG` for C, where the ridge is next to nothing,
 and does not begin from the peer's card. It proves that of every card of that size loss and ridge together are at least
 *proven*, the peer's among them, and the program ends with an error where one is not. FasterRisk (Liu et al. 2022;
-``pip install fasterrisk``) wants older packages than these, so PYTHON may be that of an environment of its own. Seconds
-are CPU seconds of one process.
+``pip install fasterrisk``) wants older packages than these, so PYTHON may be that of an environment of its own.
+
+The table ``published`` has cards that their authors show (`PUBLISHED`), on the whole tables of RiskSLIM's repository:
+FOLDER is its ``examples/data``. Ours has at most as many features, points to 5, and is not told of theirs. Seconds are
+CPU seconds of one process.
 """
 
 from __future__ import annotations
@@ -32,6 +36,14 @@ NAMES = "credit", "german", "pima", "wdbc", "spambase", "heart_statlog", "austra
 POINTS, BINS, QUARTERS, LIMIT, STRONG = 5, 3, 4, 60.0, 100.0
 HELD_OUT = 5
 """Every fifth row, of a drawn order."""
+HEAD = f"{'':39} {'loss':>10} {'ridge':>7} {'proven':>10} {'error':>7} {'others':>7} {'CPU s':>7}"
+PUBLISHED = (
+    ("RiskSLIM", "breastcancer", {"UniformityOfCellShape": 1, "Mitoses": 1}),
+    ("FasterRisk", "mammo", {"OvalShape": -2, "IrregularShape": 4, "CircumscribedMargin": -5, "SpiculatedMargin": 2,
+                             "Age_geq_60": 3}),
+)  # fmt: skip
+"""Who, of which table, points: the report in RiskSLIM's repository (its branch dev, report.html) and the first table of
+Liu et al. (2022), made on four fifths of these rows."""
 PEER = """
 import json, sys, time, numpy as np
 from fasterrisk.fasterrisk import RiskScoreOptimizer
@@ -139,54 +151,91 @@ def peers(name: str, K: int, python: str) -> None:
     training = mipfs.Instance.from_arrays(X[~held], data.y[~held], feature_names=names)
     problem = mipfs.Problem(training, M=K, C=STRONG, loss="logistic")
 
-    def found() -> Any:
-        result = mipfs.solve(problem, time_limit=LIMIT)
-        return mipfs.scorecard(result, training, points=POINTS, joint=True, time_limit=LIMIT)
-
-    seconds, card = spent(found)
-    points = np.zeros(len(names))
-    for column, one in zip(card.columns, card.points, strict=True):
-        points[names.index(column.feature)] = one
+    seconds, card, points = joint_card(problem, names)
     lines = [("joint", points, seconds)]
     theirs = fasterrisk(python, X[~held], data.y[~held], K)
     if theirs is not None:
         lines.append(("FasterRisk", np.array(theirs["points"], dtype=float), theirs["seconds"]))
     for who, given, cpu in lines:
-        a, b = fitted(X[~held] @ given, data.y[~held])
-        own = loss(a * (X[~held] @ given) + b, data.y[~held])
-        scores = a * (X @ given) + b
-        wrong = scores * data.y <= 0.0
-        ridge = 0.5 * a * a * float(given @ given) / STRONG
-        if own + ridge < card.bound / STRONG * (1.0 - 1e-9):
-            sys.exit(f"error: a card of {name} lies below what is proven, {own + ridge} and {card.bound / STRONG}")
-        size = f"{name}, {(~held).sum()} × {len(names)}"
-        errors = f"{wrong[~held].mean():7.1%} {wrong[held].mean():7.1%}"
-        print(
-            f"{size:24} {K} {who:12} {own:10.3f} {ridge:7.3f} {card.bound / STRONG:10.3f} {errors} {cpu:7.1f}",
-            flush=True,
-        )
+        show_judged(f"{name}, {(~held).sum()} × {len(names)}", K, who, (given, cpu), card, (X, data.y, held))
+
+
+def joint_card(problem: Any, names: list[str]) -> tuple[float, Any, Any]:
+    """CPU seconds, the card that is proven, and its points on all columns."""
+    import mipfs
+
+    def found() -> Any:
+        result = mipfs.solve(problem, time_limit=LIMIT)
+        return mipfs.scorecard(result, problem.data, points=POINTS, joint=True, time_limit=LIMIT)
+
+    seconds, card = spent(found)
+    points = np.zeros(len(names))
+    for column, one in zip(card.columns, card.points, strict=True):
+        points[names.index(column.feature)] = one
+    return seconds, card, points
+
+
+def show_judged(size: str, K: int, who: str, made: tuple[Any, float], card: Any, rows: tuple[Any, Any, Any]) -> None:
+    """A line of the table: a card at its best scale and intercept, beside what is proven of every card."""
+    (given, cpu), (X, y, held) = made, rows
+    a, b = fitted(X[~held] @ given, y[~held])
+    own = loss(a * (X[~held] @ given) + b, y[~held])
+    wrong = (a * (X @ given) + b) * y <= 0.0
+    ridge = 0.5 * a * a * float(given @ given) / STRONG
+    if own + ridge < card.bound / STRONG * (1.0 - 1e-9):
+        sys.exit(f"error: a card of {size} lies below what is proven, {own + ridge} and {card.bound / STRONG}")
+    others = f"{wrong[held].mean():7.1%}" if held.any() else f"{'-':>7}"
+    errors = f"{wrong[~held].mean():7.1%} {others}"
+    print(
+        f"{size:24} {K} {who:12} {own:10.3f} {ridge:7.3f} {card.bound / STRONG:10.3f} {errors} {cpu:7.1f}", flush=True
+    )
+
+
+def published(folder: Path) -> None:
+    """The lines of the cards that their authors show, each below ours of as many features."""
+    import mipfs
+
+    for who, name, points in PUBLISHED:
+        table = np.genfromtxt(folder / f"{name}_data.csv", delimiter=",", names=True)
+        label, *names = table.dtype.names or ()
+        X, y = np.column_stack([table[one] for one in names]), np.where(table[label] > 0, 1.0, -1.0)
+        data = mipfs.Instance.from_arrays(X, y, feature_names=names)
+        K = len(points)
+        seconds, card, own = joint_card(mipfs.Problem(data, M=K, C=STRONG, loss="logistic"), names)
+        rows = X, y, np.zeros(len(y), dtype=bool)
+        theirs = np.array([float(points.get(one, 0)) for one in names])
+        for whose, made in (("joint", (own, seconds)), (who, (theirs, np.nan))):
+            show_judged(f"{name}, {len(y)} × {len(names)}", K, whose, made, card, rows)
 
 
 def main() -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tables", nargs="*", choices=["steps", "peers"], default=["steps", "peers"])
+    parser.add_argument(
+        "tables_of", metavar="TABLE", nargs="*", choices=["steps", "peers", "published"], default=["steps", "peers"]
+    )
     parser.add_argument("--only", nargs="*", default=list(NAMES))
     parser.add_argument("--K", type=int, nargs="*", default=[4, 5])
     parser.add_argument("--fasterrisk", default=sys.executable, metavar="PYTHON")
+    parser.add_argument("--tables", type=Path, metavar="FOLDER", help="breastcancer_data.csv and others")
     asked = parser.parse_args()
-    if "steps" in asked.tables:
+    if "published" in asked.tables_of and asked.tables is None:
+        parser.error("published needs --tables FOLDER: examples/data of github.com/ustunb/risk-slim")
+    if "steps" in asked.tables_of:
         print(f"{'':26} {'two steps':>10} {'error':>7} {'CPU s':>7} {'joint':>10} {'':>12} {'error':>7} {'CPU s':>7}")
         for name in asked.only:
             for K in asked.K:
                 steps(name, K)
-    if "peers" in asked.tables:
+    if "peers" in asked.tables_of:
         if fasterrisk(asked.fasterrisk, np.eye(4), np.array([1.0, -1.0, 1.0, -1.0]), 1) is None:
             print("FasterRisk is not installed in that Python: its lines are left out (pip install fasterrisk)")
-        print(f"{'':39} {'loss':>10} {'ridge':>7} {'proven':>10} {'error':>7} {'others':>7} {'CPU s':>7}")
+        print(HEAD)
         for name in asked.only:
             for K in asked.K:
                 peers(name, K, asked.fasterrisk)
+    if "published" in asked.tables_of:
+        print(HEAD)
+        published(asked.tables)
     return 0
 
 

@@ -23,6 +23,7 @@ from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status, StopReason
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mipfs.data.instance import Instance
     from mipfs.report.blocks import ReportBlock, Reported
 
 INFEASIBLE = 3
@@ -36,11 +37,12 @@ def finish(
     report: str | None = None,
     title: str = "",
     beside: Reported | None = None,
+    data: Instance | None = None,
 ) -> int:
     """Write the JSON and the page where they were asked for, show the result to people, and return the exit code.
 
     What cannot be written is still shown, so that a full disk does not take it. `beside` is another report, which is
-    shown below it.
+    shown below it; a page of two features has a picture of `data`.
     """
     stood = target is not None and os.path.isfile(target)
     try:
@@ -48,7 +50,7 @@ def finish(
             print(result.to_json(), flush=True)
         elif target is not None:
             save_somewhere(target, partial(result.save, certificate_limit=certificate_limit))
-        write_page(report, title, result, beside)
+        write_page(report, title, result, beside, data)
     except UsageError:
         if target != "-" and not quiet and (result.has_classifier or result.relaxed is not None):
             show_result(result)
@@ -139,16 +141,25 @@ def _count_contradicted(rows: Sequence[str]) -> int:
     return INFEASIBLE
 
 
-def write_page(target: str | None, title: str, study: Reported, beside: Reported | None = None) -> None:
+def write_page(
+    target: str | None,
+    title: str,
+    study: Reported,
+    beside: Reported | None = None,
+    data: Instance | None = None,
+) -> None:
     """Write the page of one result, path, ladder, or anything else with a report, where it was asked for.
 
-    `beside` is a report that stands below it.
+    `beside` is a report that stands below it; of a result of two features, `data` are drawn.
     """
     if target is not None:
         from mipfs.lab import page
+        from mipfs.result.pair import pair_chart
+        from mipfs.result.result import Result
 
         below = [] if beside is None else [page.Item("The second wish", beside)]
-        page.write(target, [page.Item(title, study), *below])
+        picture = pair_chart(study, data) if isinstance(study, Result) and data is not None else None
+        page.write(target, [page.Item(title, study, picture=picture), *below])
 
 
 def tell_page(target: str | None, after: bool) -> None:

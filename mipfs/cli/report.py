@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mipfs.data.instance import Instance
     from mipfs.lab.scorecard.card import Scorecard
     from mipfs.lab.studies.reading import Study
+    from mipfs.report.charts import Chart
     from mipfs.result.result import Result
 
 
@@ -63,7 +64,9 @@ def report(
         for path, file in zip(result_files, files, strict=True)
     ]
     scores = [_score_study(study, path, data, label) for study, path in zip(studies, result_files, strict=True)]
-    items = [page.Item(*one) for one in zip(_distinct_file_names(result_files), studies, scores, strict=True)]
+    pictures = [_picture_pair(study, path, data, label) for study, path in zip(studies, result_files, strict=True)]
+    names = _distinct_file_names(result_files)
+    items = [page.Item(*one) for one in zip(names, studies, scores, pictures, strict=True)]
     with hold_signals(deliver=False):
         size = page.write(target, items, title)
         kinds = [type(study).__name__ for study in studies]
@@ -80,6 +83,19 @@ def _distinct_file_names(paths: Sequence[str]) -> list[str]:
     """The files by name, or as they were given where names are the same."""
     names = [Path(path).name for path in paths]
     return names if len(set(names)) == len(names) else list(paths)
+
+
+def _picture_pair(study: Study, path: str, data: str | None, label: str | None) -> Chart | None:
+    """The picture of the data where the study is a classifier of two features of them."""
+    from mipfs.cli.evaluate import new_rows
+    from mipfs.result import documents
+    from mipfs.result.pair import has_pair, pair_chart
+    from mipfs.result.result import Result
+
+    is_of_class = documents.split_point(path)[1] is not None
+    if data is None or is_of_class or not isinstance(study, Result) or not has_pair(study):
+        return None
+    return pair_chart(study, new_rows(study, data, label, labelled=True))
 
 
 def _score_study(study: Study, path: str, data: str | None, label: str | None) -> Any:

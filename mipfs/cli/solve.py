@@ -271,7 +271,7 @@ def solve(
         rows = None if held_out is None else _read_validation(held_out, data, label)
         second = _prefer_near_optimal(problem, result, (then, then_json), rows, seed, jobs)
         title = f"{Path(model).name} on {Path(data_file).name}"
-        return finish(result, json, quiet, certificate_limit, report, title, second)
+        return finish(result, json, quiet, certificate_limit, report, title, second, data)
 
 
 def _check_then(

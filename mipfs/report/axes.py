@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mipfs.errors import MissingExtraError
-from mipfs.report.charts import Bars, Chart, Curve, HeatMap, LineChart
+from mipfs.report.charts import Bars, Chart, Curve, HeatMap, LineChart, Scatter
 from mipfs.report.visible import escape_invisible
 
 COLOURS = {
@@ -36,7 +36,7 @@ def draw(chart: Chart, ax: Any, method: str) -> Any:
 
     Parameters
     ----------
-    chart : LineChart, Bars or HeatMap
+    chart : LineChart, Bars, Scatter or HeatMap
     ax : matplotlib Axes, or None for new ones
     method : what the user called, for the message
 
@@ -59,6 +59,8 @@ def draw(chart: Chart, ax: Any, method: str) -> Any:
         _draw_lines(chart, ax)
     elif isinstance(chart, Bars):
         _draw_bars(chart, ax)
+    elif isinstance(chart, Scatter):
+        _draw_scatter(chart, ax)
     else:
         assert isinstance(chart, HeatMap)
         _draw_grid(chart, ax)
@@ -97,6 +99,17 @@ def _draw_lines(chart: LineChart, ax: Any) -> None:
         ax.set_yscale("log")
     if chart.limits is not None:
         ax.set_ylim(*chart.limits)
+    ax.set(xlabel=plain_text(chart.x_label), ylabel=plain_text(chart.y_label), title=plain_text(chart.title))
+    ax.legend()
+
+
+def _draw_scatter(chart: Scatter, ax: Any) -> None:
+    for one in chart.marks:
+        look = {"color": COLOURS[one.role], "label": plain_text(one.name)}
+        if one.is_line:
+            ax.plot(one.x, one.y, **look)
+        else:
+            ax.scatter(one.x, one.y, s=14, alpha=0.65, marker="s" if one.role == "second" else "o", **look)
     ax.set(xlabel=plain_text(chart.x_label), ylabel=plain_text(chart.y_label), title=plain_text(chart.title))
     ax.legend()
 

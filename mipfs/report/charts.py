@@ -163,6 +163,38 @@ class HeatMap(Chart):
 
 
 @dataclass(frozen=True)
+class Marks:
+    """Points of a `Scatter`, or the ends of a line through it; `role` is one of `ROLES`."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    role: str
+    is_line: bool = False
+
+
+@dataclass(frozen=True)
+class Scatter(Chart):
+    """Points in a plane, of several kinds, and lines between them.
+
+    Attributes
+    ----------
+    title : str
+    marks : sequence of Marks
+    x_label, y_label : str
+    note : str, a sentence below the chart
+    table : Table or None, the numbers
+    """
+
+    title: str
+    marks: Sequence[Marks]
+    x_label: str = ""
+    y_label: str = ""
+    note: str = ""
+    table: Table | None = None
+
+
+@dataclass(frozen=True)
 class Detail:
     """How much of a long series is shown.
 

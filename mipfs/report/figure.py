@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mipfs.report.charts import Bars, Chart, Curve, HeatMap, LineChart, Mosaic, plain
+from mipfs.report.charts import Bars, Chart, Curve, HeatMap, LineChart, Marks, Mosaic, Scatter, plain
 from mipfs.report.scales import Scale, labels
 from mipfs.report.visible import escape_invisible, escape_text
 
@@ -43,6 +43,8 @@ def figure(chart: Chart) -> str:
         return _draw_bars(chart)
     if isinstance(chart, HeatMap):
         return _draw_grid(chart)
+    if isinstance(chart, Scatter):
+        return _draw_scatter(chart)
     assert isinstance(chart, Mosaic)
     return _draw_mosaic(chart)
 
@@ -110,13 +112,7 @@ def _draw_lines(chart: LineChart) -> str:
     as_share = all(curve.percent for curve in chart.curves)
     sides = labels([100 * v if as_share else v for v in up], y.is_log)
     low = [(f"bottom:{100 * y.place(v):.3f}%", text + "%" * as_share) for v, text in zip(up, sides, strict=True)]
-    wide = max([len(text) for _, text in low], default=1)
-    frame = (
-        f'<div class="frame" style="--w:{wide}ch"><div class="ylabel">{escape_text(chart.y_label)}</div>'
-        f'<div class="ys" aria-hidden="true">{_tick_spans(low)}</div>'
-        f"{_svg_area(_describe_chart(chart), ''.join(parts), word)}"
-        f"{_axis_below(left, chart.x_label)}</div>"
-    )
+    frame = _framed(chart, low, left, _svg_area(_describe_chart(chart), "".join(parts), word))
     lines = [*chart.curves, *chart.hover]
     data = {
         "x": list(chart.x),
@@ -264,6 +260,28 @@ def _write_value(value: float, percent: bool) -> str:
     return f"{100 * value:.3g}%" if percent else f"{value:.6g}"
 
 
+# ---- points ----------------------------------------------------------------------------------------------------
+
+
+def _draw_scatter(chart: Scatter) -> str:
+    points = [one for one in chart.marks if not one.is_line]
+    x = Scale.over([v for one in points for v in one.x], pad=0.04)
+    y = Scale.over([v for one in points for v in one.y], pad=0.04)
+    across, up = x.ticks(), y.ticks(5)
+    parts = [_svg_path("".join(f"M0 {_vertical_position(y, v):.1f}H{AREA_UNITS}" for v in up), "grid")]
+    for one in chart.marks:
+        piece = [(AREA_UNITS * x.place(a), _vertical_position(y, b)) for a, b in zip(one.x, one.y, strict=True)]
+        drawn = _join_piece(piece) if one.is_line else "".join(f"M{a:.1f} {b:.1f}h0" for a, b in piece)
+        parts.append(_svg_path(drawn if piece else "", f"{'line' if one.is_line else 'sample'} r-{one.role}"))
+    left = [(f"left:{100 * x.place(v):.3f}%", text) for v, text in zip(across, labels(across), strict=True)]
+    low = [(f"bottom:{100 * y.place(v):.3f}%", text) for v, text in zip(up, labels(up), strict=True)]
+    said = f"{chart.y_label} against {chart.x_label}: {', '.join(f'{len(one.x)} {one.name}' for one in points)}."
+    frame = _framed(chart, low, left, _svg_area(said, "".join(parts)))
+    return _frame_chart(
+        "scatter", chart.title, _legend_html(chart.marks) + frame, chart.note, _table_behind(chart), None
+    )
+
+
 # ---- bars ------------------------------------------------------------------------------------------------------
 
 
@@ -363,6 +381,17 @@ def _draw_mosaic(chart: Mosaic) -> str:
 # ---- parts -----------------------------------------------------------------------------------------------------
 
 
+def _framed(
+    chart: LineChart | Scatter, low: Sequence[tuple[str, str]], left: Sequence[tuple[str, str]], area: str
+) -> str:
+    """An area between its axes, with ticks `low` at its left side and `left` below it."""
+    wide = max([len(text) for _, text in low], default=1)
+    return (
+        f'<div class="frame" style="--w:{wide}ch"><div class="ylabel">{escape_text(chart.y_label)}</div>'
+        f'<div class="ys" aria-hidden="true">{_tick_spans(low)}</div>{area}{_axis_below(left, chart.x_label)}</div>'
+    )
+
+
 def _svg_area(said: str, drawn: str, word: str = "") -> str:
     """The SVG, what a screen reader says of it, and the places that the script fills."""
     return (
@@ -393,6 +422,6 @@ def _tick_spans(places: Iterable[tuple[str, str]]) -> str:
     )
 
 
-def _legend_html(curves: Sequence[Curve]) -> str:
+def _legend_html(curves: Sequence[Curve] | Sequence[Marks]) -> str:
     names = "".join(f'<span class="r-{c.role}">{escape_text(c.name)}</span>' for c in curves)
     return f'<p class="key">{names}</p>'

@@ -8,6 +8,7 @@ from mipfs.errors import UsageError
 from mipfs.report.blocks import NamedValues, ReportBlock, Reported, Sentence
 
 if TYPE_CHECKING:
+    from mipfs.data.instance import Instance
     from mipfs.result.result import Result
 
 
@@ -72,3 +73,22 @@ class Plotted(Reported):
                 "plot_supports(): the result has no near-optimal supports; solve with pool_gap=0.01 or pool_size=20"
             )
         return draw(chart, ax, "plot_supports()")
+
+    def plot_pair(self, data: Instance, ax: Any = None) -> Any:
+        """Draw a classifier of two features with matplotlib: the samples of `data`, the line between the classes and
+        the lines of the scores -1 and 1.
+
+        Other parameters, what is returned and errors as in `plot_gap`.
+
+        Raises
+        ------
+        UsageError
+            The classifier is not of two features.
+        """
+        from mipfs.report.axes import draw
+        from mipfs.result.pair import pair_chart
+
+        chart = pair_chart(cast("Result", self), data)
+        if chart is None:
+            raise UsageError("plot_pair(): the classifier has to be a line in two features; solve with M=2")
+        return draw(chart, ax, "plot_pair()")

@@ -18,13 +18,17 @@ from mipfs.cli import main
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab.scorecard.columns import columns_of
+from mipfs.lab.scorecard.cone import numbered_rows
+from mipfs.lab.scorecard.within import largest_sum
 from tests.certificate.test_second_reading import judged
 
 Array = npt.NDArray[np.float64]
 LOSSES = ("hinge", "squared-hinge", "logistic")
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
-NARROWED = 42
-"""Steps of golden section: an interval of 1 becomes 2e-9."""
+ROUGH, NARROWED = 16, 42
+"""Steps of golden section: an interval of 1 becomes 5e-4, and 2e-9."""
+NEAR = 1.3
+"""Times the least rough value: cards that are looked at closely."""
 PROBLEMS = 300
 
 
@@ -35,9 +39,9 @@ def loss_of(margins: Array, loss: str) -> Array:
     return 0.5 * short * short if loss == "squared-hinge" else short
 
 
-def narrowed(value: Any, low: Array, high: Array) -> Array:
+def narrowed(value: Any, low: Array, high: Array, steps: int) -> Array:
     """The least value of convex functions, one for every entry of low and high, by golden section."""
-    for _ in range(NARROWED):
+    for _ in range(steps):
         step = GOLDEN * (high - low)
         left, right = high - step, low + step
         lower = value(left) <= value(right)
@@ -64,6 +68,13 @@ def least_of_all(
         if len(used) <= M and math.gcd(*card) == 1 and allowed(used):
             cards.append(card)
     points = np.array(cards, dtype=float)
+    rough = least_by_card(points, Z, s, y, c, loss, bias, ROUGH)
+    near = rough <= NEAR * rough.min()
+    return float(least_by_card(points[near], Z, s, y, c, loss, bias, NARROWED).min())
+
+
+def least_by_card(points: Array, Z: Array, s: Array, y: Array, c: Array, loss: str, bias: bool, steps: int) -> Array:
+    """The least objective of every card (N,) over its scale and intercept."""
     totals, lengths = points @ Z.T, np.sqrt(np.square(points * s).sum(axis=1))
     margins_at = totals * y
 
@@ -75,12 +86,11 @@ def least_of_all(
         if not bias:
             return at(a, np.zeros_like(a))
         most = 12.0 + a * np.abs(totals).max(axis=1)
-        return narrowed(lambda b: at(a, b), -most, most)
+        return narrowed(lambda b: at(a, b), -most, most, steps)
 
-    zero = np.zeros(len(cards))
+    zero = np.zeros(len(points))
     nothing = best_intercept(zero)
-    found = narrowed(best_intercept, zero, np.sqrt(2.0 * nothing) / lengths)
-    return float(min(found.min(), nothing.min()))
+    return np.minimum(narrowed(best_intercept, zero, np.sqrt(2.0 * nothing) / lengths, steps), nothing)
 
 
 def drawn(seed: int) -> tuple[Instance, dict[str, Any]]:
@@ -141,6 +151,21 @@ def test_every_card_of_every_set(seed: int) -> None:
     report = mipfs.verify(card, data)
     assert report.accepted, report.reason
     assert report.joint == min(asked["M"], data.n_features)
+
+
+@pytest.mark.parametrize(("rows", "most"), [(1, 3), (150, 1), (150, 3), (150, 8), (150, 9), (150, 12), (150, 0)])
+def test_the_largest_costs_are_those_of_sorting(rows: int, most: int) -> None:
+    costs = np.random.default_rng(most).exponential(size=(rows, 12)).round(1)
+    wanted = np.sort(costs, axis=1)[:, ::-1][:, :most].sum(axis=1)
+    np.testing.assert_allclose(largest_sum(costs, most), wanted, rtol=1e-14)
+
+
+def test_alike_rows_have_one_number_in_the_order_of_rows() -> None:
+    rng = np.random.default_rng(0)
+    for columns in (rng.choice([0.0, 1.0], (60, 3)), rng.normal(size=(60, 4)).round(), rng.normal(size=(40, 12))):
+        rows = np.repeat(np.vstack([columns, columns]), 6, axis=1)
+        wanted = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+        np.testing.assert_array_equal(np.unique(numbered_rows(rows), return_inverse=True)[1], wanted)
 
 
 def drawn_cut(folder: Path, seed: int) -> tuple[Path, Path, dict[str, Any]]:

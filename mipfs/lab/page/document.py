@@ -28,7 +28,7 @@ from mipfs.plumbing import output_file
 from mipfs.plumbing.declared import check_arguments, check_fields
 from mipfs.report import figure
 from mipfs.report.blocks import Reported
-from mipfs.report.charts import Detail
+from mipfs.report.charts import Chart, Detail
 from mipfs.report.visible import escape_text
 from mipfs.result.result import Result
 
@@ -56,11 +56,14 @@ class Item:
     study : Result, SolutionPath, Comparison, or another `Reported`
     score : mapping, sequence of mappings, or None
         On held-out data (`mipfs.result.score.score`); of a path one for every point, {} where it has no classifier.
+    picture : Chart or None
+        Of a result of two features (`mipfs.result.pair.pair_chart`).
     """
 
     name: str
     study: Reported
     score: Any = None
+    picture: Chart | None = None
 
     def __post_init__(self) -> None:
         check_fields(self, "name", "study")
@@ -144,7 +147,7 @@ def _kinds_text(items: Sequence[Item]) -> str:
 def _article_html(item: Item, detail: Detail, level: int) -> str:
     if isinstance(item.study, Result):
         score: Mapping[str, Any] | None = item.score
-        return result_html(item.study, score, detail, level)
+        return result_html(item.study, score, detail, level, item.picture)
     if isinstance(item.study, SolutionPath):
         return path_html(item.study, item.score, detail, level)
     if isinstance(item.study, OneVsRest):

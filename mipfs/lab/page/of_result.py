@@ -24,7 +24,7 @@ from mipfs.lab.page.parts import (
 )
 from mipfs.lab.page.reproduce import reproduce
 from mipfs.report.blocks import Alarm, Table
-from mipfs.report.charts import Detail
+from mipfs.report.charts import Chart, Detail
 from mipfs.report.numbers import number, percent, time_text, with_asked
 from mipfs.report.visible import escape_text
 from mipfs.result.advice import advice_in_words, constant_words
@@ -40,7 +40,7 @@ MOST_ROWS = 200
 """Rows of the problem that are written out."""
 
 
-def result_html(result: Result, score: Score | None, detail: Detail, level: int) -> str:
+def result_html(result: Result, score: Score | None, detail: Detail, level: int, picture: Chart | None = None) -> str:
     """What the page shows of a result, below its heading; `level` is that of the headings inside."""
     held_out = _held_out(result, score)
     return "".join(
@@ -51,6 +51,7 @@ def result_html(result: Result, score: Score | None, detail: Detail, level: int)
                 [
                     held_out or _missing_card(result),
                     chart_card("Selected features", _remove_title(weights_chart(result, detail.rows)), is_wide=True),
+                    chart_card("The two features", _remove_title(picture), is_wide=True),
                     _proof_card(result, detail),
                     _decided_card(result),
                     chart_card("In all, in some, in none", presence_chart(result, detail.rows), is_wide=True),

@@ -103,7 +103,7 @@ def _path_head(path: SolutionPath) -> str:
     empty = sum(point.status is Status.INFEASIBLE for point in path.points)
     n = len(path.points)
     said = f"{closed} of {n} points are proven optimal" + (
-        f", {empty} have no selection that the rows allow" * bool(empty)
+        f", {empty} {'has' if empty == 1 else 'have'} no selection that the rows allow" * bool(empty)
     )
     if path.interrupted:
         said += "; interrupted, these are the points that were reached"

@@ -37,6 +37,8 @@ ALIKE = 40
 """Binary digits of the largest total that tell totals apart where a scale is found for points."""
 ORDINARY = 14
 """Numbers up to 2^±ORDINARY are given to the solver as they are, which it does not equilibrate beyond."""
+LARGEST_NUMBER = 2**62
+"""Of a row of columns."""
 HALVINGS = 30
 """Of a Newton step."""
 
@@ -69,10 +71,11 @@ class Ground:
 
     def alike(self) -> tuple[Ground, Whole]:
         """Samples that are alike, with the sum of their weights, and the place (n,) of every sample among them."""
-        rows, place = np.unique(np.column_stack([self.Z, self.y]), axis=0, return_inverse=True)
-        sums = np.asarray(np.bincount(place.ravel(), self.c, len(rows)), dtype=float)
-        Z, y = np.ascontiguousarray(rows[:, :-1]), rows[:, -1].copy()
-        return Ground(Z, self.d, y, sums, self.loss, self.bias), place.ravel()
+        _, first, place = np.unique(
+            numbered_rows(np.column_stack([self.Z, self.y])), return_index=True, return_inverse=True
+        )
+        sums = np.asarray(np.bincount(place, self.c, first.size), dtype=float)
+        return Ground(np.ascontiguousarray(self.Z[first]), self.d, self.y[first], sums, self.loss, self.bias), place
 
     def over(self, columns: Whole) -> Ground:
         """These samples, in some of the columns."""
@@ -95,6 +98,21 @@ class Ground:
         step = np.ldexp(1.0, int(np.frexp(np.abs(self.Z) @ np.abs(points))[1].max()) - ALIKE)
         totals = np.rint(totals / step) * step
         return self.gather(totals[:, None], np.array([length]), self.y, self.c, self.loss, self.bias)
+
+
+def numbered_rows(rows: Array) -> Whole:
+    """A number (n,) for every row (n, k), the same for rows that are the same, in the order of the rows."""
+    found, count = np.zeros(len(rows), dtype=np.int64), 1
+    for column in rows.T:
+        ends = np.array([column.min(), column.max()])
+        code = (column == ends[1]).astype(np.int64)
+        if not np.all(code | (column == ends[0])):
+            ends, code = np.unique(column, return_inverse=True)
+        if count * ends.size > LARGEST_NUMBER:
+            held, found = np.unique(found, return_inverse=True)
+            count = held.size
+        found, count = found * ends.size + code, count * ends.size
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -83,9 +83,9 @@ class CardCandidates:
         """The first column (F,) of every feature."""
         return np.searchsorted(self.owner, np.arange(len(self.names)))
 
-    def of(self, features: Iterable[int]) -> Whole:
-        """The columns of some features."""
-        return np.flatnonzero(np.isin(self.owner, np.fromiter(features, dtype=np.int64)))
+    def of(self, state: States) -> Whole:
+        """The columns of the features that are in."""
+        return np.flatnonzero((state == IN)[self.owner])
 
     def closed(self, state: States) -> States:
         """States (F,) where those that are open and may not come in any more are out."""
@@ -131,7 +131,7 @@ class DualPool:
         c = among.ground.c
         self.store = DualStore(c.size, None if np.all(c == c[0]) else c)
         self.proofs: list[ConeProof] = []
-        self._g, self._costs = np.empty(64), np.empty((64, len(among.names)))
+        self._g, self._costs = np.empty(64), np.empty((64, len(among.names)), order="F")
 
     @property
     def g(self) -> Array:
@@ -353,7 +353,7 @@ class JointSearch:
         `known` is a bound with its dual vector, of a node above; without it the pool is asked.
         """
         state = self.among.closed(state)
-        columns = self.among.of(np.flatnonzero(state == IN))
+        columns = self.among.of(state)
         low, high = self.among.low[columns], self.among.high[columns]
         if known is None or not np.any(state == OPEN):
             own = self.pool.best(state)
