@@ -6,7 +6,8 @@ pip install pyscipopt                            # SCIP, which is no dependency 
 FSP-M as `mipfs.models` declares it, given to the solvers of Pyomo and CVXPY, and to the drivers of this package.
 MindtPy and GDPopt come with Pyomo; MindtPy asks for an NLP solver (ipopt, GAMS or BARON), GDPopt's LOA and RIC for one
 that gives dual values. GDPopt's LBB hands a model without disjunctions to its MINLP solver as it stands. A value is
-right where it is the proven optimum of `branch` at a gap of 1e-6 to within 1e-4 of it.
+right where it is the proven optimum of `branch` at a gap of 1e-6 to within 1e-4 of it; one below it is of a point that
+violates its rows, by as much as the solver allows.
 """
 
 from __future__ import annotations
@@ -31,11 +32,15 @@ from mipfs.data.instance import Instance
 from mipfs.generators import aytug_one
 
 ROOT = Path(__file__).resolve().parents[1]
-LIMIT = 30.0
-"""Seconds of a solver, where it takes a limit."""
-RIGHT = 1e-4
+LIMIT = 60.0
+"""CPU seconds of SCIP, and wall seconds of GDPopt and MindtPy."""
+CPU = {"timing/clocktype": 1, "limits/time": LIMIT}
+"""SCIP counts CPU seconds, which other work does not shorten."""
+RIGHT, SMALL = 1e-4, 100
+"""Relative; and the rows of the problems on which every loss is tried."""
 LOSSES = ("hinge", "squared-hinge")
 SUBSOLVERS = {"mip_solver": "appsi_highs", "nlp_solver": "scip_direct", "minlp_solver": "scip_direct"}
+MINLP = {"minlp_solver_args": {"options": CPU}}
 SCIP = "scip_direct"
 Solve = Callable[[Instance, dict[str, Any]], tuple[float, str]]
 """Takes data and parameters of FSP-M; gives the objective of what the solver left in the model, and its word for it."""
@@ -78,7 +83,7 @@ def by_driver(name: str) -> Solve:
 
     def solve(data: Instance, params: dict[str, Any]) -> tuple[float, str]:
         options = {"threads": 1} if name == "branch" else {}
-        result = mipfs.solve(models.fsp_m(data, **params), name, time_limit=LIMIT, **options)
+        result = mipfs.solve(models.fsp_m(data, **params), name, **options)
         return result.objective, f"{result.status.name.lower()}, gap {result.gap:.0e}"
 
     return solve
@@ -88,17 +93,17 @@ SOLVERS: dict[str, Solve] = {
     "mipfs, branch": by_driver("branch"),
     "mipfs, gbd": by_driver("gbd"),
     "mipfs, monolithic (SCIP)": by_driver("monolithic"),
-    "Pyomo, SCIP": by_pyomo(SCIP, timelimit=LIMIT),
+    "Pyomo, SCIP": by_pyomo(SCIP, options=CPU),
     "Pyomo, HiGHS": by_pyomo("appsi_highs"),
     **{
-        f"Pyomo, GDPopt {name}": by_pyomo("gdpopt", algorithm=name, time_limit=LIMIT, **SUBSOLVERS)
+        f"Pyomo, GDPopt {name}": by_pyomo("gdpopt", algorithm=name, **SUBSOLVERS, **MINLP)
         for name in ("LBB", "LOA", "RIC", "enumerate")
     },
     **{
         f"Pyomo, MindtPy {name}": by_pyomo("mindtpy", strategy=name, mip_solver="appsi_highs", time_limit=LIMIT)
         for name in ("OA", "ECP", "GOA")
     },
-    "CVXPY, SCIP on big-M": by_cvxpy("SCIP", scip_params={"limits/time": LIMIT}),
+    "CVXPY, SCIP on big-M": by_cvxpy("SCIP", scip_params=CPU),
     "CVXPY, HiGHS on big-M": by_cvxpy("HIGHS"),
 }
 
@@ -128,6 +133,8 @@ def lines_of(loss: str) -> list[list[str]]:
     """All solvers on all problems of one loss."""
     lines = []
     for title, (data, params) in problems().items():
+        if loss != LOSSES[0] and data.n_samples > SMALL:
+            continue
         asked = {**params, "loss": loss}
         best = mipfs.solve(mipfs.Problem(data, **asked), gap=1e-6).objective
         for name, solve in SOLVERS.items():
@@ -154,8 +161,8 @@ def report() -> str:
     about = (__doc__ or "").split("\n\n", 2)[2].strip()
     return (
         "# Other people's solvers on the declared models\n\nMade by `python benchmarks/declared_solvers.py`.\n\n"
-        f"{about}\n\nCPU seconds of one call of one thread, with the model's building; at most {LIMIT:g} seconds where "
-        f"a solver takes a limit.\n\n{table(head, lines)}\n\nPython {platform.python_version()}; {list_versions()}.\n"
+        f"{about}\n\nCPU seconds of one call of one thread, with the model's building; SCIP stops after {LIMIT:g} of "
+        f"them.\n\n{table(head, lines)}\n\nPython {platform.python_version()}; {list_versions()}.\n"
     )
 
 
