@@ -134,7 +134,7 @@ class OneClassTask:
 
 @lru_cache(maxsize=1)
 def _load_documents(count: int | None = TRAIN) -> tuple[Any, Any, Any, Any]:
-    """Training matrix of so many documents (of all), its classes, test matrix, its classes."""
+    """Training matrix of `count` documents (of all), its classes, test matrix, its classes."""
     folder = Path(os.environ[sets.VARIABLE]) / NEWS
     X = sparse.load_npz(folder / "X.npz").tocsr()
     labels = np.unique(np.load(folder / "labels.npy", allow_pickle=False), return_inverse=True)[1]
@@ -149,7 +149,7 @@ def _load_documents(count: int | None = TRAIN) -> tuple[Any, Any, Any, Any]:
 
 
 def task(number: int, count: int | None = TRAIN) -> OneClassTask:
-    """One class against the rest, by its number, on so many training documents (on all)."""
+    """One class against the rest, by its number, on `count` training documents (on all)."""
     X, labels, X_test, test_labels = _load_documents(count)
     signs = [np.where(part == number, 1.0, -1.0) for part in (labels, test_labels)]
     return OneClassTask(Instance.from_arrays(X, signs[0]), X_test, signs[1])
@@ -172,7 +172,7 @@ def _one_class(number: int, name: str) -> list[Row]:
 def _whole_class(number: int, name: str) -> list[Row]:
     """All training documents; the C of every method by the measure on a third of them, of equal ones the smallest."""
     part = task(number, None)
-    rows, y = part.data.X.tocsr(), part.data.y
+    rows, y = _load_documents(None)[0].tocsr(), part.data.y
     order = np.random.default_rng(0).permutation(y.size)
     fitted, held = (np.sort(some) for some in np.split(order, [2 * y.size // 3]))
     inner = OneClassTask(Instance.from_arrays(sparse.csc_array(rows[fitted]), y[fitted]), rows[held], y[held])
