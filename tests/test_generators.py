@@ -59,7 +59,7 @@ def test_aytug_two_is_the_same_recipe():
 def test_M_is_drawn_where_it_is_not_given():
     for seed in range(5):
         made = generators.aytug_one(10, 30, None, seed)
-        assert made["M"] == np.random.default_rng([seed, 1]).integers(1, 31) == np.count_nonzero(made["w"])
+        assert made["M"] == np.random.default_rng([seed, 1, 10, 30]).integers(1, 31) == np.count_nonzero(made["w"])
     np.testing.assert_array_equal(made["train"][0], generators.aytug_one(10, 30, 3, 4)["train"][0])
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from exact_parts import ours, scip
 from exact_parts.ours import measure
 from exact_parts.store import Line, Store, clocks, relative_gap
@@ -20,7 +22,7 @@ GAP = 1e-4
 
 @dataclass(frozen=True)
 class Made:
-    """One problem; M = None is drawn by the generator, uniformly from 1 to p."""
+    """One problem; M = None is drawn uniformly from 1 to p, by the seed alone, as the stored lines have it."""
 
     n: int
     p: int
@@ -30,9 +32,9 @@ class Made:
 
     def build(self) -> Problem:
         """FSP-M on the training rows: hinge, free bias, at most M features."""
-        drawn = aytug_one(self.n, self.p, self.M, self.seed)
-        X, y = drawn["train"]
-        return Problem(Instance.from_arrays(X, y), M=int(drawn["M"]), C=self.C)
+        M = self.M or int(np.random.default_rng([self.seed, 1]).integers(1, self.p + 1))
+        X, y = aytug_one(self.n, self.p, M, self.seed)["train"]
+        return Problem(Instance.from_arrays(X, y), M=M, C=self.C)
 
     def name(self, problem: Problem) -> str:
         return f"{self.n}x{self.p} M={problem.M} C={self.C:g} seed={self.seed}"

@@ -65,14 +65,16 @@ def aytug_one(n_samples: Count, n_features: Count, M: Count | None = None, seed:
     """An instance as in Aytug (2015), section 4, data set one: separable on M of the features.
 
     Training rows are drawn first and scaled into the unit ball, then the features that matter and their
-    weights; validation and test rows come next from the same stream, with the same divisor.
+    weights; validation and test rows come next from the same stream, with the same divisor, the largest length of a
+    training row: "each observation was normalized to fit in a ball of radius one" is read as one scale for all, which
+    keeps the labels' hyperplane and the rows' shape.
 
     Parameters
     ----------
     n_samples, n_features : int >= 1
         Sizes of each of the three parts; the paper has n in {500, 1000, 5000} and p in {20, 50, 100}.
     M : int from 1 to `n_features`, optional
-        Features that matter; drawn when absent.
+        Features that matter; drawn when absent, for every seed and size anew.
     seed : int >= 0
 
     Returns
@@ -89,7 +91,7 @@ def aytug_one(n_samples: Count, n_features: Count, M: Count | None = None, seed:
     n, p = n_samples, n_features
     check_room(3 * n, p)
     if M is None:
-        M = int(np.random.default_rng([seed, 1]).integers(1, p + 1))
+        M = draw_M(n, p, seed)
     check_chosen(M, p, "features")
     r = np.random.default_rng(seed)
     X = r.standard_normal((n, p))
@@ -102,6 +104,11 @@ def aytug_one(n_samples: Count, n_features: Count, M: Count | None = None, seed:
         rows = r.standard_normal((n, p)) / divisor
         parts[part] = (rows, _labels_by_weights(rows, w))
     return {**parts, "w": w, "b": 0.0, "S": S, "M": M}
+
+
+def draw_M(n: int, p: int, seed: int) -> int:
+    """How many features matter in a problem of `aytug_one`, uniformly from 1 to p, for every size and seed anew."""
+    return int(np.random.default_rng([seed, 1, n, p]).integers(1, p + 1))
 
 
 @check_arguments

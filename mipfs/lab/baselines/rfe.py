@@ -4,14 +4,15 @@
 
 The supports are nested: a feature that was dropped never comes back, which is what Mao 2013 and Tan 2010 improve on.
 The SVM of a round, ½ ‖w‖² + Σ C_i max(0, 1 − m_i) by the hinge or ½ ‖w‖² + Σ (C_i/2) max(0, 1 − m_i)² by the squared
-hinge, is the one that is refitted at the end; LIBLINEAR, which solves the rounds, penalises the intercept as well.
+hinge, is the one that is refitted at the end. LIBLINEAR solves the rounds with the squared hinge, and penalises the
+intercept as well; with the hinge the rounds are solved here, and the intercept is free, as in Aytug 2015.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +24,7 @@ from mipfs.inner.regularised import RegularisedSolver
 from mipfs.lab.baselines.about import BaselineDescription
 from mipfs.lab.baselines.linear import Linear, check_size, check_weight, liblinear_matrix, linear
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import Integers
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 
 ABOUT = BaselineDescription(
@@ -43,6 +44,8 @@ SCHEDULES = {"tan": ((COARSE_DROP, COARSE_ABOVE), 1), "tan-large": ((LARGE_DROP,
 """Name to (drop, while more than that are left), and the drop from there on."""
 TOL, MAX_STEPS = 1e-4, 10_000
 """LIBLINEAR's tolerance, and its steps at most."""
+HINGE_TOL = 1e-6
+"""Relative gap of a round's SVM with the hinge."""
 Loss = Literal["squared-hinge", "hinge"]
 Drop = float | Literal["tan", "tan-large"]
 """A share, a number of features (an integer from 1 on), or one of Tan's schedules."""
@@ -56,7 +59,6 @@ def eliminate(
     bias: bool = True,
     drop: Drop = DROP_SHARE,
     loss: Loss = "squared-hinge",
-    seed: int = 0,
 ) -> dict[int, Integers]:
     """Eliminate features down to the smallest of the wanted sizes.
 
@@ -68,14 +70,13 @@ def eliminate(
     C : float > 0
         Sample i has C_i = C * sample_weight_i, of the loss as `mipfs.Problem` has it.
     bias : bool, default True
-        Whether the SVMs have an intercept (lightly penalised, as LIBLINEAR has it).
+        Whether the SVMs have an intercept; LIBLINEAR penalises it lightly in the rounds with the squared hinge.
     drop : float in [0, 1), int >= 1, "tan" or "tan-large"
         Share of the features that a round drops, one at least; 0: one at a time. An integer from 1 on: features
         a round. "tan": ten at a time while more than 200 are left, then one (Tan 2010, section 3.3). "tan-large":
         10,000 at a time while more than 20,000 are left, then 100 (section 3.5).
     loss : {"squared-hinge", "hinge"}
         Guyon's is the hinge.
-    seed : int, of LIBLINEAR's coordinate order with the hinge
 
     Returns
     -------
@@ -95,35 +96,40 @@ def eliminate(
     if not sizes:
         raise UsageError("sizes is empty; give at least one number of features")
     check_drop(drop)
-    X, left, found = liblinear_matrix(data, "SVM-RFE"), np.arange(p), {}
-    if data.is_sparse:
-        X = X.tocsc()  # rounds choose columns
+    left, found = np.arange(p), {}
     wanted = sorted({int(size) for size in sizes}, reverse=True)
-    svm = _liblinear_svm(loss, C, bias, seed)
+    weights_of = _make_ranking(data, C, bias, loss)
     while True:
         if left.size == wanted[0]:
             found[wanted.pop(0)] = left
             if not wanted:
                 return found
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Liblinear failed to converge")  # a ranking needs no more
-            svm.fit(X[:, left], data.y, sample_weight=data.sample_weight)
         keep = max(wanted[0], _left_after(left.size, drop))
-        order = np.argsort(-np.abs(svm.coef_[0]), kind="stable")
+        order = np.argsort(-np.abs(weights_of(left)), kind="stable")
         left = np.sort(left[order[:keep]])
 
 
-def _liblinear_svm(loss: str, C: float, bias: bool, seed: int) -> Any:
-    """LIBLINEAR's SVM of the same loss at the same C: it has C Σ ξ² where (P) has (C/2) Σ ξ²."""
+def _make_ranking(data: Instance, C: float, bias: bool, loss: str) -> Callable[[Integers], Array]:
+    """The weights of the SVM on some columns: the squared hinge by LIBLINEAR, the hinge as `plain_svm` does."""
+    if loss == "hinge":
+        solver = get_loss(loss).Solver(data, C * data.sample_weight, bias)
+        return lambda left: np.asarray(solver.solve(left, tol=HINGE_TOL).w)
+    if loss != "squared-hinge":
+        raise UsageError(f"loss = {loss!r}: SVM-RFE eliminates by 'squared-hinge' or 'hinge'")
     from sklearn.svm import LinearSVC
 
-    if loss == "squared-hinge":
-        return LinearSVC(C=0.5 * float(C), dual=False, fit_intercept=bias, tol=TOL, max_iter=MAX_STEPS)
-    if loss == "hinge":
-        return LinearSVC(
-            loss="hinge", C=float(C), dual=True, fit_intercept=bias, tol=TOL, max_iter=MAX_STEPS, random_state=seed
-        )
-    raise UsageError(f"loss = {loss!r}: SVM-RFE eliminates by 'squared-hinge' or 'hinge'")
+    X = liblinear_matrix(data, "SVM-RFE")
+    if data.is_sparse:
+        X = X.tocsc()  # rounds choose columns
+    svm: Any = LinearSVC(C=0.5 * float(C), dual=False, fit_intercept=bias, tol=TOL, max_iter=MAX_STEPS)
+
+    def fitted(left: Integers) -> Array:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Liblinear failed to converge")  # a ranking needs no more
+            svm.fit(X[:, left], data.y, sample_weight=data.sample_weight)
+        return np.asarray(svm.coef_[0])
+
+    return fitted
 
 
 def check_drop(drop: Any) -> None:
@@ -161,13 +167,12 @@ def rfe(
     bias: bool = True,
     drop: Drop = DROP_SHARE,
     loss: Loss = "squared-hinge",
-    seed: int = 0,
 ) -> Linear:
     """SVM-RFE down to M features, and the SVM of the same loss and C on them.
 
     Parameters
     ----------
-    data, C, bias, drop, loss, seed : as in `eliminate`
+    data, C, bias, drop, loss : as in `eliminate`
     M : int in 1 … p
 
     Returns
@@ -180,7 +185,7 @@ def rfe(
     UsageError
         As `eliminate`.
     """
-    left = eliminate(data, [M], C, bias=bias, drop=drop, loss=loss, seed=seed)[int(M)]
+    left = eliminate(data, [M], C, bias=bias, drop=drop, loss=loss)[int(M)]
     return plain_svm(data, left, C, bias, loss)
 
 
@@ -196,4 +201,4 @@ def plain_svm(data: Instance, ids: Integers, C: float, bias: bool, loss: str = "
 
 def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:
     """`rfe` as a `mipfs.lab.baselines.Baseline`."""
-    return rfe(data, M, C, bias=bias, seed=seed)
+    return rfe(data, M, C, bias=bias)

@@ -12,10 +12,9 @@ ABOUT = BaselineDescription(
     source="Guyon et al. 2002; Aytug 2015, section 2",
     sparse="yes, not centred",
     limits="p - M + 1 fits: for thousands of features rfe, which drops a fifth of them a round",
-    library="LIBLINEAR (scikit-learn)",
 )
 
 
 def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:
     """`rfe` with the hinge and ``drop=1``."""
-    return rfe(data, M, C, bias=bias, drop=1, loss="hinge", seed=seed)
+    return rfe(data, M, C, bias=bias, drop=1, loss="hinge")

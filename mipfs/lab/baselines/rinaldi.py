@@ -74,7 +74,7 @@ def rinaldi(
         f; weights are measured against the largest one.
     drop : float in [0, 1), int >= 1, or "tan"
         What a round of the elimination drops, see `mipfs.lab.baselines.rfe.eliminate`.
-    seed : int, unused by the turns, of the elimination
+    seed : int, unused
 
     Returns
     -------
@@ -103,7 +103,7 @@ def rinaldi(
     if variant == "rfe":
         left = next(ids for ids in reversed(sets) if ids.size >= M)
         if left.size > M:
-            found = eliminate(data.only(left), [M], C, bias=bias, drop=drop, loss="hinge", seed=seed)
+            found = eliminate(data.only(left), [M], C, bias=bias, drop=drop, loss="hinge")
             left = left[found[int(M)]]
     elif left.size > M:
         w, _ = _hinge_svm(data, left, C, bias)

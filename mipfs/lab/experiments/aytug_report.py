@@ -12,6 +12,7 @@ from mipfs.lab.experiments.study import Row
 from mipfs.lab.experiments.tables import (
     DASH,
     WHISKERS,
+    Column,
     across,
     average,
     average_pairs,
@@ -20,6 +21,7 @@ from mipfs.lab.experiments.tables import (
     curves,
     difference,
     group_rows,
+    interval,
     mean,
     of,
     out_of,
@@ -46,11 +48,15 @@ TABLE_FOUR = {
     "information-gain": DASH,
 }
 """Of 25 data sets, as the text of the paper counts them."""
+ANGLES = ("gbd-250", "rfe", "onsvm", "fsv")
+"""Methods whose ŵ'w the paper prints."""
 DIFFERENCE = "Test error after 250 cuts less the others'"
 STOPPED = "Test error after 250 cuts less the exact run's"
 EXCESS = "Objective after 250 cuts above the proven optimum"
 HALF = 400
 """Of the 800 features of data set two."""
+CUTS = 250
+"""Where the paper stops."""
 BINS = np.linspace(0.0, 1.0, 6)
 """Of M/p, in Figure 1."""
 
@@ -61,7 +67,12 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
     two = of(rows, set=2)
     blocks: list[ReportBlock] = []
     if one:
-        blocks += [Heading("Data set one: test errors (Table 2)"), _errors_block(one), _against_others_block(one)]
+        blocks += [
+            Heading("Data set one: test errors (Table 2)"),
+            _errors_block(one),
+            _against_others_block(one),
+            _by_size_block(one),
+        ]
         blocks += [Heading("Overlap with the planted features (Table 3)"), _overlap_block(one), _cosines_block(one)]
         blocks += [Heading("By the share of features that matter (Figure 1)"), _figure_one(one)]
         blocks += [Heading("What was proven, and how far 250 cuts were from the optimum"), _proofs_block(one)]
@@ -80,8 +91,11 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
                 is_log_y=True,
             )
         )
-    real = of(rows, set=3)
-    if real:
+    loop = of(rows, set=4)
+    if loop:
+        blocks += [Heading("The published loop, a MILP for every cut (Table 1)"), _loop_block(loop)]
+    real = [*of(rows, set=3), *of(rows, set=5)]
+    if of(rows, set=3):
         blocks += [
             Heading("Real data (Tables 4 and 5)"),
             _real_data_block(real),
@@ -96,14 +110,48 @@ def _real_data_block(rows: Sequence[Row]) -> ReportBlock:
         ("n × p", lambda some: f"{some[0]['n']} × {some[0]['p']}"),
         ("M", _range_of_M),
         ("splits", lambda some: str(len(group_rows(some, "seed")))),
-        *across("method", METHODS, _with_error),
+        *across("method", (*METHODS, "gbd-lambda"), _with_error),
+        ("its features", _features_of_lambda),
     ]
     return tabulate(group_rows(rows, "data").items(), ["data"], columns, "Mean test error in % ± one standard error", 2)
 
 
 def _range_of_M(rows: Sequence[Row]) -> str:
-    sizes = sorted({row["M"] for row in rows})
+    sizes = sorted({row["M"] for row in of(rows, set=3)})
     return str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+
+
+def _features_of_lambda(rows: Sequence[Row]) -> str:
+    sizes = sorted({row["features"] for row in of(rows, method="gbd-lambda")})
+    return f"{sizes[0]} to {sizes[-1]}" if sizes else DASH
+
+
+def _loop_block(rows: Sequence[Row]) -> ReportBlock:
+    columns = [
+        count("problems"),
+        ("proven", lambda some: out_of(some)),
+        ("gap left", lambda some: percent(mean(some, "gap"))),
+        average("MILPs", "milps", "{:.0f}"),
+        ("test error in %", _with_error),
+        average("s", "seconds", "{:.1f}"),
+    ]
+    title = "500 rows: the loop and one tree stopped after 250 cuts, and branch and bound, at the same C"
+    return tabulate(sorted(group_rows(rows, "p", "C", "method").items()), ["p", "C", "method"], columns, title, left=3)
+
+
+def _by_size_block(rows: Sequence[Row]) -> ReportBlock:
+    def against(other: str) -> Column:
+        return f"less {other}'s", lambda some: interval(pairs(some, "gbd-250", other, "test_error", CELL))
+
+    groups = [((f"{n} × {p}",), some) for (n, p), some in sorted(group_rows(rows, "n", "p").items())]
+    columns = [against(other) for other in METHODS if other not in ("exact", "gbd-250")]
+    columns += [(f"ŵ'w, {name}", cell) for name, cell in across("method", ANGLES, _mean_angle)]
+    title = "By size: GBD-M's test error less the others', and the angle with the planted hyperplane"
+    return tabulate(groups, ["n × p"], columns, title)
+
+
+def _mean_angle(rows: Sequence[Row]) -> str:
+    return show_number(mean(rows, "cosine"), "{:.4f}")
 
 
 def _wins_block(rows: Sequence[Row]) -> ReportBlock:

@@ -72,8 +72,9 @@ def solve_by(problem: Problem, driver: str, *, cpu_limit: float = math.inf, **op
 
 
 def facts_of(result: Result) -> dict[str, Any]:
-    """Whether a result is proven to be optimal, its objective and its gap."""
-    return {"proven": result.status.name == "OPTIMAL", "objective": result.objective, "gap": result.gap}
+    """Whether a result is proven to be optimal, its objective and gap, and the MILPs of the published Benders loop."""
+    facts = {"proven": result.status.name == "OPTIMAL", "objective": result.objective, "gap": result.gap}
+    return facts | ({"milps": result.counters["milps"]} if "milps" in result.counters else {})
 
 
 def ids_of(problem: Problem, driver: str, **options: Any) -> Integers:

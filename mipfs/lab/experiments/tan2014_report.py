@@ -127,6 +127,10 @@ def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     return found
 
 
+BY_DRAW = "by draw (three seeds at each of two sizes)"
+"""Of the made types."""
+
+
 def _pair_draws(rows: Sequence[Row], one: str, other: str, name: str = "accuracy") -> list[tuple[float, float]]:
     """Draw by draw, over B and C."""
     return average_pairs(rows, one, other, name, CELL, DRAW)
@@ -135,7 +139,7 @@ def _pair_draws(rows: Sequence[Row], one: str, other: str, name: str = "accuracy
 def _against_l1(rows: Sequence[Row]) -> PaperClaim:
     parts = [
         higher(
-            "accuracy of FGM less that of the ℓ1-SVM, by draw, mean over B and types", _pair_draws(rows, "fgm", "l1")
+            f"accuracy of FGM less that of the ℓ1-SVM, {BY_DRAW}, mean over B and types", _pair_draws(rows, "fgm", "l1")
         ),
         higher("number of features that matter", _pair_draws(rows, "fgm", "l1", "recovered"), (1.0, "")),
     ]
@@ -149,7 +153,7 @@ def _claim_bias(rows: Sequence[Row]) -> PaperClaim:
     few, many = ([row for row in rows if (row["size"] <= INFORMATIVE) is small] for small in (True, False))
     parts = [
         higher(
-            f"up to {INFORMATIVE} features, accuracy of the ℓ1-SVM refitted less its own, by draw",
+            f"up to {INFORMATIVE} features, accuracy of the ℓ1-SVM refitted less its own, {BY_DRAW}",
             _pair_draws(few, "l1 unbias", "l1"),
         ),
         higher("with more", _pair_draws(many, "l1 unbias", "l1")),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.feature_selection import RFE
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab import baselines
+from mipfs.lab.baselines import rfe_tan
 from mipfs.lab.baselines.rfe import _left_after, eliminate, plain_svm, rfe
 
 
@@ -32,8 +35,9 @@ def test_one_at_a_time_is_that_of_scikit_learn(seed: int, bias: bool, loss: str)
     assert set(found) == {1, 3, 5, 12}
     for size, ids in found.items():
         svm = LinearSVC(C=0.35, dual=False, fit_intercept=bias, max_iter=10_000)  # LIBLINEAR has C Σ ξ², we (C/2) Σ ξ²
-        if loss == "hinge":
-            svm = LinearSVC(loss="hinge", C=0.7, fit_intercept=bias, max_iter=10_000, random_state=0)
+        if loss == "hinge":  # libsvm's intercept is free, LIBLINEAR's is penalised
+            no_intercept = LinearSVC(loss="hinge", C=0.7, fit_intercept=False, max_iter=10_000, random_state=0)
+            svm = SVC(kernel="linear", C=0.7, tol=1e-6) if bias else no_intercept
         expected = RFE(svm, n_features_to_select=size, step=1).fit(data.X, data.y).get_support(indices=True)
         np.testing.assert_array_equal(ids, expected)
 
@@ -93,10 +97,19 @@ def test_the_schedule_for_millions() -> None:
     assert sizes == [45_000, 35_000, 25_000, 20_000, 19_900, 19_800, 19_700]
 
 
+def test_tans_schedule_is_that_of_the_papers_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tan 2010: ten and one below 20,000, 100 a round on real-sim to news20.binary, 10,000 on the URL sets alone."""
+    drops: list[object] = []
+    monkeypatch.setattr(rfe_tan, "rfe", lambda *_, drop, **__: drops.append(drop))
+    for p in (7_129, 20_958, 1_355_191, 3_231_961):
+        rfe_tan.fit(SimpleNamespace(n_features=p), 10)  # type: ignore[arg-type]
+    assert drops == ["tan", 100, 100, "tan-large"]
+
+
 def test_the_methods_of_the_registry() -> None:
     """Aytug's is scikit-learn's RFE of one at a time with the hinge, Tan's the schedule."""
     data = draw(4, 60, 14)
-    svm = LinearSVC(loss="hinge", C=0.3, max_iter=10_000, tol=1e-4, random_state=0)
+    svm = SVC(kernel="linear", C=0.3, tol=1e-6)
     expected = RFE(svm, n_features_to_select=3, step=1).fit(data.X, data.y).get_support(indices=True)
     found = baselines.get_baseline("rfe-hinge")(data, 3, 0.3)
     np.testing.assert_array_equal(found.ids, expected)

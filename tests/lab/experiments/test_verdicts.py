@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mipfs.lab.experiments.aytug_claims import _claim_converged, _claim_stopped
 from mipfs.lab.experiments.verdicts import (
     CONFIRMED,
     LEAST,
@@ -92,3 +93,21 @@ def test_a_claim_of_several_parts_says_which_of_them_hold() -> None:
     assert judge_claim("a and b", [one, two]).measured == "a is: 1 of 1 (confirmed); b is: 0 of 1 (refuted)"
     assert judge_claim("a and b", [one, two]).brief == "a is: 1 of 1 (confirmed); b is: refuted"
     assert judge_claim("a", [one]).measured == "a is: 1 of 1"
+
+
+def test_the_published_loop_converged_where_it_ended_before_its_last_cut() -> None:
+    """And the stop is judged on it, not on one tree, which here would be refuted."""
+    cells = [{"n": 500, "p": p, "C": 0.25, "seed": seed, "M": 5} for p in (20, 50) for seed in range(6)]
+    loop = [
+        {**cell, "method": "gbd-milp", "proven": False, "milps": 9 if cell["p"] == 20 else 250, "test_error": 0.1}
+        for cell in cells
+    ]
+    loop += [{**cell, "method": "exact", "proven": True, "test_error": 0.1} for cell in cells]
+    tree = [
+        {**cell, "method": name, "test_error": error, "proven_of_grid": 8, "grid": 8}
+        for cell in cells
+        for name, error in (("gbd-250", 0.2), ("exact", 0.1))
+    ]
+    assert _claim_converged(tree, loop).verdict == CONFIRMED
+    assert _claim_stopped(tree, loop).verdict == CONFIRMED
+    assert _claim_stopped(tree, loop[:3]).verdict == OPEN
