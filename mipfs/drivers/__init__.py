@@ -65,6 +65,11 @@ def going_on() -> list[str]:
     return [name for name, one in capabilities().items() if one.goes_on]
 
 
+def exact_drivers() -> list[str]:
+    """The drivers that prove the best selection, and not a relaxation of it."""
+    return [name for name, one in capabilities().items() if one.is_exact]
+
+
 @check_arguments
 def solve(
     model: Any,

@@ -331,7 +331,8 @@ class Replanting:
         old, proof = self.old, self.tree.proof
         feature, rows = old.feature[level.at], np.arange(level.at.size)
         j = self._where[feature]
-        state = np.where(j < 0, OUTSIDE, level.states[rows, np.maximum(j, 0)])
+        # One place more, the last, for what is out: where all is, there is no other.
+        state = np.append(level.states, np.full((rows.size, 1), OUTSIDE, np.int8), axis=1)[rows, j]
         below = old.children[level.at].astype(np.int64)
         known = state != FREE
         one = TreeLevel(below[rows, (state == INSIDE).astype(int)], level.place, level.states, level.dual).part(known)

@@ -25,8 +25,6 @@ from mipfs.formulation.cvxpy_attach import MARK, BuiltFormulation, text_of
 from mipfs.result.result import Result, Status
 
 NAME = "mipfs"
-EXACT = ("branch", "gbd", "monolithic")
-"""Drivers that solve the declared program itself."""
 TOLERANCE = 1e-6
 """By how much, relative to its sides, a constraint may be off at a classifier of double precision."""
 
@@ -53,11 +51,12 @@ def solve(program: Any, driver: str = "branch", **options: Any) -> float:
     cvxpy.error.SolverError
         A limit came before there was a classifier.
     """
+    from mipfs.drivers import exact_drivers
     from mipfs.drivers import solve as solve_model
 
     built = _find_built(program)
-    if driver not in EXACT:
-        raise UsageError(f"driver = {driver!r}: method='mipfs' has the exact ones, {', '.join(EXACT)}")
+    if driver not in (able := exact_drivers()):
+        raise UsageError(f"driver = {driver!r}: method='mipfs' has the exact ones, {', '.join(able)}")
     result = solve_model(replace(built.formulation, cvxpy=program), driver, **options)
     program._solver_stats = SolverStats(NAME, result.seconds, extra_stats={"result": result})
     if result.status is Status.INFEASIBLE:

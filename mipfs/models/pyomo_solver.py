@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from pyomo.common.collections import ComponentMap
-from pyomo.common.config import ConfigValue, In
+from pyomo.common.config import ConfigValue
 from pyomo.contrib.solver.common.base import Availability, SolverBase
 from pyomo.contrib.solver.common.config import BranchAndBoundConfig
 from pyomo.contrib.solver.common.factory import SolverFactory
@@ -40,8 +40,6 @@ from mipfs.result.result import Result, Status, StopReason
 from mipfs.run.live_lines import LiveLines
 
 NAME = "mipfs"
-EXACT = ("branch", "gbd", "monolithic")
-"""Drivers that solve the declared model itself."""
 _CONDITIONS = {
     StopReason.TIME_LIMIT: TerminationCondition.maxTimeLimit,
     StopReason.ITERATION_LIMIT: TerminationCondition.iterationLimit,
@@ -57,7 +55,7 @@ class Config(BranchAndBoundConfig):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        names = ConfigValue(domain=In([None, *EXACT]), default=None, description="The driver; branch by default.")
+        names = ConfigValue(domain=str, default=None, description="The driver; branch by default.")
         self.driver: str | None = self.declare("driver", names)
         begin = ConfigValue(domain=bool, default=False, description="Begin from the values of the variables.")
         self.warm_start: bool = self.declare("warm_start", begin)
@@ -215,6 +213,8 @@ def _solve_options(config: Any, model: Any, problem: Problem) -> dict[str, Any]:
     UsageError
         An absolute gap, or an option in two places.
     """
+    from mipfs.drivers import exact_drivers
+
     if config.abs_gap is not None:
         raise UsageError("abs_gap: no gap here is absolute; give rel_gap, (objective - bound)/|objective|")
     options = dict(config.solver_options.value())
@@ -229,8 +229,8 @@ def _solve_options(config: Any, model: Any, problem: Problem) -> dict[str, Any]:
     if start is not None:
         options["start"] = start
     options.setdefault("driver", config.driver)
-    if options["driver"] not in (None, *EXACT):
-        known = ", ".join(EXACT)
+    if options["driver"] not in (None, *(able := exact_drivers())):
+        known = ", ".join(able)
         raise UsageError(f"driver = {options['driver']!r}: SolverFactory('mipfs') has the exact ones, {known}")
     return options
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +195,6 @@ def test_many_nodes_are_packed_as_one() -> None:
 @pytest.mark.slow
 def test_random_chains_of_edits() -> None:
     """Two; `python -m tests.edits` has hundreds."""
-    from collections import Counter
 
     assert edits.chain(1, 5, Counter()) == []
 
@@ -232,3 +232,8 @@ def test_of_another_m_or_c_few_dual_vectors_are_made_feasible(
     assert tree is not None
     assert not tree.is_alike
     assert len(tree.duals) == 2
+
+
+@pytest.mark.slow
+def test_an_earlier_tree_is_planted_where_no_atom_is_left() -> None:
+    assert edits.chain(216, 300, Counter()) == []
