@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mipfs.cli.options import Label, Quiet, Seed
 from mipfs.errors import UsageError
+
+if TYPE_CHECKING:
+    from mipfs.lab.scorecard.indicators import Indicators, Table
 
 MOST_THRESHOLDS = 1000
 
@@ -67,14 +70,28 @@ def bins(
         stated = DataDescription.beside(Path(table))
         found = Indicators.of(cells, label or stated.label or "label", thresholds, codes(special or ()))
         texts = [csv_text(found.rows(cells)), f"{found.to_json()}\n", described(found.label, label, stated.positive)]
-        texts += [found.lp(features, each)] if features is not None or each is not None else []
+        words = word_features(found, cells) if features is not None or each is not None else None
+        texts += [] if words is None else [found.lp(features, each, words)]
         written = [place, *beside][: len(texts)]
         output_file.save([(one, text.encode()) for one, text in zip(written, texts, strict=True)])
     if not quiet:
         say(f"written to {', '.join(map(str, written))}")
         if like is None and features is not None and each is not None:
-            say(f"next: mipfs solve fsp-m {place} --subject-to {beside[-1]} --M {features * each}")
+            most = max([each, *map(len, (words or {}).values())])
+            say(f"next: mipfs solve fsp-m {place} --subject-to {beside[-1]} --M {features * most}")
     return 0
+
+
+def word_features(found: Indicators, cells: Table) -> dict[str, tuple[str, ...]]:
+    """The features that the columns of words of a table that was cut become, by column."""
+    import pandas
+
+    from mipfs.estimators.words import groups_of, learn_words
+
+    held = {cut.name: [cut.of(cell, 0)[0] for cell in cells[cut.name]] for cut in found.cuts if cut.is_words}
+    words = learn_words(pandas.DataFrame(held, dtype=object)) if held else None
+    groups = groups_of(words)
+    return {name: groups.get(name, () if name in (words or {}) else (name,)) for name in held}
 
 
 def described(label: str, asked: str | None, positive: str | float | None) -> str:

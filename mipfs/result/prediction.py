@@ -8,7 +8,8 @@ a row of the training data has the decision value of the classifier whose object
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,8 @@ from mipfs.result.interactions import functions_of, groups_of, made_of, sum_func
 if TYPE_CHECKING:
     from mipfs.result.result import Result
 
+CUT = re.compile(r"(.+) (from|is) (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|missing)(?: but not (.*))?")
+"""Names of the features that `mipfs bins` makes of a column."""
 MOST_DIGITS = 17
 """Significant digits that tell all doubles apart."""
 MOST_NAMES = 12
@@ -143,8 +146,10 @@ def _of_features(result: Result, inputs: Inputs, X: Any) -> Array:
     return divided + linear.at_means(weights, result.intercept, inputs.shift)
 
 
-def user_columns(result: Result, X: Any) -> dict[str, Array]:
+def user_columns(result: Result, X: Any, unknown: Unknown = "refuse") -> dict[str, Array]:
     """The values (n,) of every feature that the classifier uses in the rows of `X`, on the user's scale, dense."""
+    if is_none(unknown):
+        X = _rows_of_known_words(result, X)
     found = Inputs.of(result)
     values = _input_values(result, found, X)
     matrix = values.matrix.toarray() if sparse.issparse(values.matrix) else np.asarray(values.matrix)
@@ -443,7 +448,8 @@ def _of_frame(result: Result, inputs: Inputs, frame: Any, k: int) -> Array:
     if column is None or column not in places:
         of = name if column is None else column
         there = first_of([*places], MOST_NAMES, repr)
-        raise UsageError(f"the data frame has no column {of!r}, which the classifier uses; it has {there}")
+        hint = _cut_hint(name, places) or f"it has {there}"
+        raise UsageError(f"the data frame has no column {of!r}, which the classifier uses; {hint}")
     found = _words_of_column(frame, places[column], column, known[column])
     strange = np.flatnonzero(~np.isin(found, known[column]))
     if strange.size:
@@ -521,7 +527,13 @@ def column_of(name: str, position: int, n_features: int, data: Instance) -> int:
     unnamed = f"x{position + 1}"
     if data.n_features == n_features and unnamed in (name, data.feature_names[position]):
         return position
-    raise UsageError(
-        f"{data.source or 'the data'} has no feature {name!r}, which the classifier uses; "
-        "give data with the columns of the training data"
-    )
+    hint = _cut_hint(name, data.index) or "give data with the columns of the training data"
+    raise UsageError(f"{data.source or 'the data'} has no feature {name!r}, which the classifier uses; {hint}")
+
+
+def _cut_hint(name: str, there: Container[str]) -> str:
+    """How a table becomes one with the features that `mipfs bins` made, where it has the column of this one."""
+    cut = CUT.fullmatch(name)
+    if cut is None or cut[1] not in there:
+        return ""
+    return "cut the table as that of training was: mipfs bins TABLE.csv --like TRAINING.bins.json -o CUT.csv"

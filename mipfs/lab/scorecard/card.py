@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.recipe import MISSING_LEVEL
+from mipfs.data.unknown_words import Unknown
 from mipfs.errors import UsageError
 from mipfs.lab.scorecard.columns import PRINTED_DIGITS, TOTAL_DIGITS, Column, to_digits, totals
 from mipfs.lab.scorecard.within import CardRows
@@ -30,14 +30,12 @@ from mipfs.report.visible import as_json, finite_or_none
 from mipfs.result import sidecar
 from mipfs.result.documents import CARD
 from mipfs.result.gap import relative_gap
-from mipfs.result.prediction import user_columns
+from mipfs.result.prediction import CUT, user_columns
 from mipfs.result.probability import probabilities
 from mipfs.result.result import Result, Status, StopReason, Trace
 from mipfs.result.saved_card import exact, sign_document
 from mipfs.result.summary import BECAUSE
 
-CUT = re.compile(r"(.+) (from|is) (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|missing)(?: but not (.*))?")
-"""Names of the features that `mipfs bins` makes of a column."""
 EVERY_DIGIT = 17
 """Significant digits that tell all doubles apart."""
 MOST_ROWS = 16
@@ -170,9 +168,12 @@ class Scorecard(Reported):
         """Whether every total is a whole number."""
         return all(column.kind != "scaled" for column in self.columns)
 
-    def totals(self, X: Any) -> npt.NDArray[np.float64]:
-        """Σ points · column of every row of an Instance, a data frame or an (n, p) array, shape (n,)."""
-        return self.totals_of(user_columns(self.result, X))
+    def totals(self, X: Any, unknown: Unknown = "refuse") -> npt.NDArray[np.float64]:
+        """Σ points · column of every row of an Instance, a data frame or an (n, p) array, shape (n,).
+
+        Where `unknown` is "none" a word that training did not see has no points.
+        """
+        return self.totals_of(user_columns(self.result, X, unknown))
 
     def totals_of(self, values: Mapping[str, Array]) -> npt.NDArray[np.float64]:
         """The totals (n,) of the user's values (n,) of every feature: two are the same where these numbers are."""
@@ -183,9 +184,9 @@ class Scorecard(Reported):
         """Totals (n,) as they are compared and shown: by the first rule to 9 decimals, whatever their size."""
         return np.round(totals, FIRST_DECIMALS) if self.version == 1 else totals
 
-    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
-        """scale · total + intercept of every row, shape (n,)."""
-        return self.scores(self.totals(X))
+    def decision_function(self, X: Any, unknown: Unknown = "refuse") -> npt.NDArray[np.float64]:
+        """scale · total + intercept of every row, shape (n,); see `totals`."""
+        return self.scores(self.totals(X, unknown))
 
     def scores(self, totals: Array) -> npt.NDArray[np.float64]:
         """scale · total + intercept of totals (n,), above 0 where the card says the positive class."""
@@ -249,15 +250,15 @@ class Scorecard(Reported):
             raise UsageError("the card has no scores of odds; make it with pdo=20 (--pdo 20)")
         return np.asarray(self.odds.origin + self.odds.per_point * np.asarray(totals, dtype=float))
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """The probabilities of both classes, negative first, (n, 2); see `probabilities`."""
-        positive = self.probabilities(self.totals(X))
+    def predict_proba(self, X: Any, unknown: Unknown = "refuse") -> npt.NDArray[np.float64]:
+        """The probabilities of both classes, negative first, (n, 2); see `probabilities` and `totals`."""
+        positive = self.probabilities(self.totals(X, unknown))
         return np.column_stack([1.0 - positive, positive])
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The predicted labels, as the user called them, shape (n,)."""
-        labels = self.result.labels
-        return np.where(self.speaks_for(self.totals(X)), np.asarray(labels["positive"]), np.asarray(labels["negative"]))
+    def predict(self, X: Any, unknown: Unknown = "refuse") -> npt.NDArray[Any]:
+        """The predicted labels, as the user called them, shape (n,); see `totals`."""
+        positive, negative = (np.asarray(self.result.labels[name]) for name in ("positive", "negative"))
+        return np.where(self.speaks_for(self.totals(X, unknown)), positive, negative)
 
     def speaks_for(self, totals: Array) -> npt.NDArray[np.bool_]:
         """Whether totals (n,) are those of the positive class, as the card says it: above `threshold`."""
@@ -430,9 +431,14 @@ def _reading_notes(card: Scorecard) -> list[str]:
         said.append("every line that holds counts: of a feature with several lines their points are added up")
     filled = (card.result.recipe or {}).get("filled", {})
     cut = {column.feature for column in card.columns if _cut_of(column) is not None}
-    columns = dict.fromkeys(column_of(one.feature, filled) for one in card.columns if one.feature not in cut)
-    known = [f"a missing {name} counts as {_value_text(filled[name])}" for name in columns if name in filled]
-    needed = [name for name in columns if name not in filled]
+    words = (card.result.read or {}).get("words") or {}
+    columns = dict.fromkeys(
+        column_of(one.feature, {**filled, **words}) for one in card.columns if one.feature not in cut
+    )
+    # A level of missing values that training did not see is refused like any word of that kind.
+    counted = [name for name in columns if name in filled and (name not in words or filled[name] in words[name])]
+    known = [f"a missing {name} counts as {_value_text(filled[name])}" for name in counted]
+    needed = [name for name in columns if name not in counted]
     if known:
         said.append("; ".join(known))
     if cut:

@@ -26,6 +26,7 @@ import numpy as np
 from mipfs.data.recipe import MISSING_LEVEL, Recipe
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.scorecard.columns import snap_values, thresholds
+from mipfs.plumbing.registry import suggest_name
 from mipfs.readers.csv_file import text_batches
 from mipfs.readers.files import check_unpacked, opened
 from mipfs.report.visible import as_json
@@ -113,7 +114,8 @@ class Indicators:
             No column of that name, or special codes of none.
         """
         if label not in table:
-            raise UsageError(f"no column is called {label!r}; there are {', '.join(map(repr, table))}")
+            hint = suggest_name(label, list(table), f"there are {', '.join(map(repr, table))}")
+            raise UsageError(f"no column is called {label!r}; say by --label which one holds the labels: {hint}")
         if strange := [name for name in special if name != "*" and (name not in table or name == label)]:
             raise UsageError(f"special codes are given of {strange[0]!r}, which is no column of numbers")
         names = [name for name in table if name != label]
@@ -141,8 +143,10 @@ class Indicators:
             cells = [one for cut in self.cuts for one in cut.of(table[cut.name][i], i)]
             yield [*cells, *(table[name][i] for name in judged)]
 
-    def lp(self, features: int | None, each: int | None) -> str:
+    def lp(self, features: int | None, each: int | None, words: Mapping[str, Sequence[str]]) -> str:
         """Rows that allow `features` columns of the table at most, and `each` thresholds of a column, as an LP file.
+
+        `words` has the features of every column of words: it counts as one, however many of them are selected.
 
         Raises
         ------
@@ -150,13 +154,16 @@ class Indicators:
             No column of numbers, or one whose name no row can have.
         """
         lines, uses = [], []
-        if odd := [cut.name for cut in self.cuts if not cut.is_words and cut.name[:1].isdigit()]:
+        if odd := [cut.name for cut in self.cuts if cut.name[:1].isdigit()]:
             raise UsageError(f"{odd[0]!r} begins with a digit, and names in rows do not; rename the column")
         if all(cut.is_words for cut in self.cuts):
             raise UsageError("no column of the table is of numbers: there are no thresholds to write rows about")
-        for cut in (one for one in self.cuts if not one.is_words):
+        for cut in self.cuts:
             use = f"extra_{OF_LP.sub('_', cut.name)}"
-            steps, others = ([OF_LP.sub("_", name) for name in names] for names in (cut.steps, cut.others))
+            held = ((), words.get(cut.name, ())) if cut.is_words else (cut.steps, cut.others)
+            steps, others = ([OF_LP.sub("_", name) for name in names] for names in held)
+            if not (steps or others):
+                continue
             lines += [f" {name} - {use} <= 0" for name in (*steps, *others)]  # without them the relaxation is weak
             if each is not None and each < len(steps):
                 lines.append(f" {' + '.join(steps)} - {each} {use} <= 0")
