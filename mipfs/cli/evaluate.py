@@ -45,7 +45,12 @@ def evaluate(
         data = judged.rows_of_class(OneVsRest.load(file), name, data_file, label, unknown)
     else:
         data = new_rows(result, data_file, label, labelled=True, unknown=unknown)
-    document = score(result, data, positive, values=None if card is None else card.decision_function(data))
+    if card is None:
+        document = score(result, data, positive)
+    else:
+        totals = card.totals(data)
+        chances = card.probabilities(totals) if card.has_probabilities else None
+        document = score(result, data, positive, values=card.scores(totals), chances=chances)
     write_json(document, json)
     if json != "-" and not quiet:
         _show(document)

@@ -63,11 +63,17 @@ def _count_rows(result: Result, X: Any) -> int:
 
 
 def score(
-    result: Result, data: Any, positive: Any = None, y: Array | None = None, values: Array | None = None
+    result: Result,
+    data: Any,
+    positive: Any = None,
+    y: Array | None = None,
+    values: Array | None = None,
+    chances: Array | None = None,
 ) -> dict[str, Any]:
     """Accuracy and its relatives of the classifier; a ratio whose denominator is zero is None.
 
-    `values` are decision values in place of the result's own, such as those of a scorecard.
+    `values` are decision values in place of the result's own, such as those of a scorecard, and `chances` what these
+    say of the probability of the result's positive class.
 
     The positive class is the one that the result calls positive, or `positive`, the other one. The measure that a
     result was selected for is about the result's own, and left out for the other.
@@ -106,8 +112,10 @@ def score(
         "confusion": {"true_positive": tp, "false_negative": fn, "false_positive": fp, "true_negative": tn},
     }
     document |= _of_scores(-values if is_other else values, truth)
-    if has_probabilities(result) and not others:  # the same of either class
-        document["brier"] = float(np.mean((probabilities(result, values) - (signs > 0)) ** 2)) if truth.size else None
+    if has_probabilities(result) and not others:
+        chances = probabilities(result, values)
+    if chances is not None:  # the same of either class
+        document["brier"] = float(np.mean((chances - (signs > 0)) ** 2)) if truth.size else None
     if result.params.get("measure") is not None and not is_other:
         document["measure"] = _measured_value(result, signs, values)
     return document

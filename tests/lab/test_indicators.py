@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 
 import mipfs
@@ -196,3 +197,34 @@ def test_a_raw_table_is_sent_through_bins(made: tuple[Path, list[dict[str, str]]
     folder, rows = made
     with pytest.raises(UsageError, match="cut the table as that of training was"):
         mipfs.Result.load(folder / "r.json").predict(rows)
+
+
+def test_a_card_is_judged_by_its_own_probabilities(made: tuple[Path, list[dict[str, str]]]) -> None:
+    folder, _ = made
+    judged_as, cut = folder / "e.json", str(folder / "b.csv")
+    assert main(["evaluate", str(folder / "card.json"), cut, "--json", str(judged_as), "-q"]) == 0
+    data = mipfs.read(cut, positive="good")
+    card = mipfs.scorecard(mipfs.Result.load(folder / "r.json"), data)
+    chances = card.predict_proba(data)[:, 1]
+    assert json.loads(judged_as.read_text())["brier"] == pytest.approx(np.mean((chances - (data.y > 0)) ** 2))
+
+
+@pytest.mark.filterwarnings("ignore:.*words that training did not see")
+def test_words_of_new_rows_and_missing_cells_of_a_card(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    home, age = rng.choice(["own", "rent", "free"], 80), rng.integers(20, 70, 80)
+    label = np.where(2.0 * (home == "own") + 0.03 * age + rng.standard_normal(80) > 2.3, "good", "bad")
+    rows = [{"home": str(h), "age": float(a)} for h, a in zip(home, age, strict=True)]
+    frame = pandas.DataFrame(rows).assign(label=label)
+    data = mipfs.read(frame, label="label", positive="good", impute="level")
+    result = mipfs.solve(mipfs.Problem(data, M=2, C=10.0, loss="logistic"))
+    card = mipfs.scorecard(result, data)
+    assert "home=own" in card.result.selected
+    report = "\n".join(str(block) for block in card.blocks())
+    assert "a missing value of home has no points" in report, "training saw none, so that its level is no known word"
+    strange = [{"home": "castle", "age": 30.0}]
+    with pytest.raises(UsageError, match="castle"):
+        card.predict(strange)
+    assert card.totals(strange, unknown="none").shape == (1,)
+    assert card.predict(strange, unknown="none")[0] in ("good", "bad")
+    assert card.predict_proba(strange, unknown="none").sum() == pytest.approx(1.0)

@@ -108,11 +108,15 @@ class Preference(Reported):
             for one in self.sets[:MOST_SHOWN]
         ]  # fmt: skip
         same = " (which is the optimum)" if self.chosen.selected == self.optimum.selected else ""
-        found = f"of {many(len(self.sets), 'near-optimal set', 'near-optimal sets')} {which}{same}"
+        tied = sum(one.value == self.chosen.value for one in self.sets)
+        by_objective = "" if tied == 1 else f"; {tied} sets are equal in that, and of these it has the least objective"
+        found = f"of {many(len(self.sets), 'near-optimal set', 'near-optimal sets')} {which}{same}{by_objective}"
         blocks: list[ReportBlock] = [
             Sentence(f"\n{found}: {list_names(self.chosen.selected)}"),
             Table(("features", what, "objective", "above"), rows, title="The second wish, the best first"),
         ]
+        if more := len(self.sets) - len(rows):
+            blocks.append(Sentence(f"and {many(more, 'more set', 'more sets')}, which the JSON has"))
         if not self.complete:
             blocks.append(Sentence("the list of sets is not complete: there may be better ones by the wish, too"))
         if not self.judged:
