@@ -148,7 +148,7 @@ def convert_stage(folder: Path, p: int) -> dict[str, object]:
 def passes(store: Path, count: int) -> tuple[float, float]:
     """Wall and CPU seconds of so many bare passes X'v over the mapped data: the least that reads every number once."""
     import mipfs
-    from mipfs.kernels.scores import bounded_pull
+    from mipfs.kernels.scores import magnitudes_in_reach
 
     data = mipfs.read(store)
     v, seconds, cpu = data.y.copy(), 0.0, 0.0
@@ -157,7 +157,7 @@ def passes(store: Path, count: int) -> tuple[float, float]:
         for part in data.block().values.parts:
             sums, one = part.sums, np.broadcast_to(1.0, part.width)
             out, ids = np.empty(part.width), np.arange(part.width, dtype=np.int32)
-            bounded_pull(*part.values, np.ones(1), False, ids, sums, one, 1.0, 0.0, v, out, 0, part.width)
+            magnitudes_in_reach(*part.values, np.ones(1), False, ids, sums, one, 1.0, 0.0, v, out, 0, part.width)
         seconds += (time.perf_counter() - begin) * (number > 0)
         cpu += (time.process_time() - before) * (number > 0)
     return seconds, cpu

@@ -158,7 +158,7 @@ class Scores:
 
         values = self.part.values
         if isinstance(values, Csc):
-            # signs are lost in `bounded_pull`: the product of SciPy sums a column in the same order
+            # signs are lost in `magnitudes_in_reach`: the product of SciPy sums a column in the same order
             omega = np.asarray(self._scaled_part(values).T @ v, dtype=float)
         else:
             omega = np.empty(self.part.width)
@@ -176,7 +176,7 @@ class Scores:
 
     def _score_magnitudes(self, columns: npt.NDArray[np.int32], v: Array, height: float, least: float) -> Array:
         """|λω| of some columns, 0 where it is below `least` for sure."""
-        from mipfs.kernels.scores import Reach, ScaledColumns, bounded_pull
+        from mipfs.kernels.scores import Reach, ScaledColumns, magnitudes_in_reach
 
         values = self.part.values
         sizes = np.empty(columns.size)
@@ -186,7 +186,7 @@ class Scores:
         reach = Reach(only_read(self._bounds), height, least)
         entries = self._count_entries(columns) if columns.size <= KEPT_COLUMNS else values.data.size
         threads = self.threads if entries > PARALLEL_ENTRIES else 1
-        share(lambda low, high: bounded_pull(stored, reach, columns, v, sizes, low, high), columns.size, threads)
+        share(lambda low, high: magnitudes_in_reach(stored, reach, columns, v, sizes, low, high), columns.size, threads)
         return sizes
 
     def _count_entries(self, columns: npt.NDArray[np.int32]) -> int:

@@ -43,13 +43,13 @@ def enter(given: Sequence[str]) -> None:
         return
     from mipfs.branching import RULES
     from mipfs.losses import LOSSES
-    from mipfs.plumbing.registry import find_offer
+    from mipfs.plumbing.registry import find_offered_module
     from mipfs.plumbing.user_file import import_user_file
     from mipfs.regularisers import REGULARISERS
     from mipfs.separators import SEPARATORS
 
     for text in given:
-        module = import_user_file(find_offer(GROUPS, text) or text)
+        module = import_user_file(find_offered_module(GROUPS, text) or text)
         tables = ("LOSS", LOSSES), ("KIND", REGULARISERS), ("choose", RULES), ("separate", SEPARATORS)
         for what, table in tables:
             if not hasattr(module, what):

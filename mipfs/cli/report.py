@@ -89,11 +89,11 @@ def _picture_pair(study: Study, path: str, data: str | None, label: str | None) 
     """The picture of the data where the study is a classifier of two features of them."""
     from mipfs.cli.evaluate import new_rows
     from mipfs.result import documents
-    from mipfs.result.pair import has_pair, pair_chart
+    from mipfs.result.pair import pair_chart, weighs_two_features
     from mipfs.result.result import Result
 
     is_of_class = documents.split_point(path)[1] is not None
-    if data is None or is_of_class or not isinstance(study, Result) or not has_pair(study):
+    if data is None or is_of_class or not isinstance(study, Result) or not weighs_two_features(study):
         return None
     return pair_chart(study, new_rows(study, data, label, labelled=True))
 

@@ -326,7 +326,7 @@ class BranchAndBound:
         enumerated, others = self.anchors.units(popped, tree.cutoff, _count_nodes_left(run, tree, out))
         # The longest units come first, so that no core works alone at the end of a batch.
         units = tree.units(others, tree.cutoff) + enumerated
-        searched = exploration.beside(beside.begin())
+        searched = exploration.beside(beside.take_jobs())
         handed = exploration.begin(units)
         _merge_exploration(tree, exploration, out, lambda: beside.collect(searched))
         run.is_exact = beside.comes_to_rest
@@ -428,7 +428,7 @@ def _resume_tree(
         of(tree.above)
     bound = min(tree.bound, run.objective)
     run.raise_bound(max(bound, -math.inf if earlier is None else earlier.bound))
-    # A state has no supports of leaves that are done.
+    # A state has the supports of leaves that are done only where its run listed all.
     lacks_supports = run.wants_all and not arrays["tree_listed"]
     if is_asked_for_more(tree.cutoff, tree.closed_at) or lacks_supports:
         of_tree = {name: array for name, array in arrays.items() if name.startswith(tree_state.NAMES)}

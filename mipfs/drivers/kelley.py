@@ -246,7 +246,7 @@ def _leave_relaxed(run: Run, rounding: Rounding, at: LoopState) -> None:
         return
     run.outcome.relaxed = relaxed_of(run, *at.best, run.options.relaxation == "box")
     run.outcome.alpha = at.last.alpha
-    # A program has a variable for every atom.
+    # A program has a variable for every atom: too many where atoms are not held.
     if run.problem.atoms.is_held:
         run.outcome.declare = partial(_declare_restricted, run.problem, tuple(at.pool.members))
     run.outcome.selections = at.pool.members

@@ -123,7 +123,7 @@ class PacedSearch:
         """Round the weights that explorations left for it, to incumbents."""
         self._round_offers(self._take_offers())
 
-    def begin(self) -> Sequence[Callable[[], None]]:
+    def take_jobs(self) -> Sequence[Callable[[], None]]:
         """What is done next beside a batch, in any threads, while the tree takes over more; then `collect` is called.
 
         Strands round, then solve as many SVMs as the tree's relaxations allow: an enumeration finds the best selection
@@ -145,7 +145,7 @@ class PacedSearch:
         ]
 
     def collect(self, searched: Callable[[], None]) -> None:
-        """Wait until all that `begin` said is done, and take over what was found."""
+        """Wait until all that `take_jobs` said is done, and take over what was found."""
         searched()
         best = self._tree.run.objective
         climbed = sum(strand.collect() for strand in self._strands)

@@ -428,7 +428,7 @@ class Boolean:
         problem = self.problem
         count = self.c.size
         spread = problem.c_i * (alpha[:count] / self.c)[self.kind]
-        # Without a bias, what rounding takes off falls on a few samples and moves ω by their large numbers.
+        # Balanced first: else rounding takes the surplus off a few samples, and moves ω by their large numbers.
         if problem.bias:
             spread = balance_classes(np.maximum(spread, 0.0), problem.data.y)
         if len(self.sides):

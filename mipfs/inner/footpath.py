@@ -144,7 +144,7 @@ class Footpath:
         subtree.settle_relaxed(self._branch.made(), *handed, of)
         sigma = outcome.sigma[free]
         if pieces.sums[of, 0] >= 0.0 and not np.any(np.minimum(sigma, 1.0 - sigma) > WHOLE):
-            # Not the weights of a first node, of which few are rounded: what is integral always is.
+            # Place 0 has the weights of a first node, of which few are rounded; those of place 1 always are.
             pieces.offers[of, 1], pieces.sums[of, 1] = pieces.offers[of, 0], pieces.sums[of, 0]
             pieces.sums[of, 0], total["offers"] = -1.0, 2
 

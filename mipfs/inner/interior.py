@@ -211,7 +211,7 @@ class InteriorPoint(ReducedSystem):
     def step(self) -> bool:
         """One predictor and corrector; False when the numbers allow no more."""
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            # Numbers that are none end the iteration.
+            # NaN and inf raise nothing here: `_take_step` answers False to them.
             return self._take_step()
 
     def _take_step(self) -> bool:

@@ -179,7 +179,7 @@ def advance(given, rows, own, loss, count, steps):  # type: ignore[no-untyped-de
         if across.size == 0:
             np.dot(e, V, s)
             _divide_by_spectrum(factor.values, lanes, s)
-            # V once more, and A twice in turn: each is read from memory once an iteration.
+            # The order is A, V, V, A, and A again next turn: each is read from memory once for two products.
             np.dot(s, V.T, x)
             np.dot(x, A.T, m)
         else:

@@ -238,7 +238,7 @@ def direction_by_columns(A, inner, curve, g, k, out, rows):  # type: ignore[no-u
     d = g.size
     count = inner.size
     H = np.zeros((d, d))
-    # Σ_J h_i a_i a_i' of rows scaled by √h_i, a block at a time.
+    # Rows times √h_i have the sum as their Gram matrix; a block of them stays in the cache until it is added.
     for start in range(0, count, ROWS_PER_BLOCK):
         size = min(ROWS_PER_BLOCK, count - start)
         for r in range(size):

@@ -71,7 +71,7 @@ def column_sums(stored, bounds, largest, first, last):  # type: ignore[no-untype
 
 
 @compiled(nogil=True)
-def bounded_pull(stored, reach, columns, v, sizes, low, high):  # type: ignore[no-untyped-def]
+def magnitudes_in_reach(stored, reach, columns, v, sizes, low, high):  # type: ignore[no-untyped-def]
     """|λ_j ω_j|, ω_j = Σ_i x_ij v_i, of the columns low … high − 1 among the given ones.
 
     It is 0 where bounds_j·height < least: such a column is not read.

@@ -341,7 +341,7 @@ def _row_price(sides, lanes, b, norm, ends, r, before, asked):  # type: ignore[n
             least = t
         t = t - (total - target) / bend if bend > 0.0 else np.inf
         if not least < t < most:
-            # The end at 0 is one that a multiplier may have, any other one is not.
+            # 0, where the sign ends, is a multiplier itself; the far end is only a bound, so the middle is tried.
             t = 0.0 if (t <= least == 0.0 or (t >= most == 0.0 and t < np.inf)) else 0.5 * (least + most)
         total, bend, _ = _activity_at(sides, lanes, b, norm, ends, r, t - before)
         if t == 0.0 and low <= total <= high:

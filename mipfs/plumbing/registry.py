@@ -49,7 +49,7 @@ def enter_offers(group: str, name: object, registry: MutableMapping[str, str]) -
         registry.setdefault(name, point.module)
 
 
-def find_offer(groups: Iterable[str], name: str) -> str | None:
+def find_offered_module(groups: Iterable[str], name: str) -> str | None:
     """The module that an installed package offers under a name, in any of the groups; None where none does."""
     found = (point.module for group in groups for point in entry_points(group=group, name=name))
     return next(found, None)

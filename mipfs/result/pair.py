@@ -18,7 +18,7 @@ LINES = (("score 0", "third", 0.0), ("score -1", "fourth", -1.0), ("score 1", "f
 """Of the classifier: between the classes, and its margins."""
 
 
-def has_pair(result: Result) -> bool:
+def weighs_two_features(result: Result) -> bool:
     """Whether the classifier is a line in the plane of two features."""
     return result.has_classifier and len(result.weights) == 2 and result.atoms is None
 
@@ -32,7 +32,7 @@ def pair_chart(result: Result, data: Instance) -> Scatter | None:
     data : Instance
         Its data or others of the same columns. Of many samples every k-th is drawn.
     """
-    if not has_pair(result):
+    if not weighs_two_features(result):
         return None
     columns = user_columns(result, data)
     names, weights = [*result.weights], np.array([*result.weights.values()])

@@ -107,7 +107,7 @@ def test_the_climb_goes_in_slices(hopeful: float) -> None:
     climb(whole.supports, whole.supports.pool)
     search, counts = PacedSearch(tree), [tree.supports.subproblem.count]
     while counts[-1] < whole.supports.subproblem.count:
-        works = search.begin()
+        works = search.take_jobs()
         search.collect(lambda works=works: [work() for work in works])
         counts.append(tree.supports.subproblem.count)
     assert len(counts) > 2
@@ -123,7 +123,7 @@ def test_a_search_that_rests_goes_on_with_strands_and_solvers_made_anew() -> Non
     tree = SearchTree(run, begun[0], 1e-6)
     tree.open_root()
     search, oracle = PacedSearch(tree), run.oracle
-    works = search.begin()
+    works = search.take_jobs()
     search.collect(lambda: [work() for work in works])
     oracle.minimise_relaxed(np.ones(30))
     before = search._strands, oracle._relaxed_model

@@ -25,7 +25,7 @@ from mipfs.kernels.products import (
 )
 from mipfs.kernels.projection import balance_at, project_on_box
 from mipfs.kernels.rows import mix_hash, signed_rows
-from mipfs.kernels.scores import PARALLEL_CHUNKS, Reach, ScaledColumns, bounded_pull, column_sums, dense_pull
+from mipfs.kernels.scores import PARALLEL_CHUNKS, Reach, ScaledColumns, column_sums, dense_pull, magnitudes_in_reach
 from mipfs.kernels.statistics import column_statistics
 from mipfs.kernels.structures import only_read
 from mipfs.kernels.text import DONE, ODD, POWERS, Entries, ParsedLines, count, parse, place_entries, sort_by_column
@@ -239,7 +239,7 @@ def test_sums_and_scores_of_columns(n: int, p: int, divided: bool) -> None:
     assert largest.max() == pytest.approx(float(((B**2).sum(axis=0) * scale**2).max()))
     columns, sizes = r.permutation(p).astype(np.int64), np.full(p, -1.0)
     least = float(np.median(sums)) * float(np.abs(v).max())
-    bounded_pull(stored, Reach(bounds, float(np.abs(v).max()), least), columns, v, sizes, 0, p)
+    magnitudes_in_reach(stored, Reach(bounds, float(np.abs(v).max()), least), columns, v, sizes, 0, p)
     wanted = np.abs(v @ B) * scale
     for t, j in enumerate(columns):
         is_read = bounds[j] * np.abs(v).max() >= least

@@ -59,6 +59,7 @@ def eliminate(
     bias: bool = True,
     drop: Drop = DROP_SHARE,
     loss: Loss = "squared-hinge",
+    seed: int | None = None,
 ) -> dict[int, Integers]:
     """Eliminate features down to the smallest of the wanted sizes.
 
@@ -77,6 +78,7 @@ def eliminate(
         10,000 at a time while more than 20,000 are left, then 100 (section 3.5).
     loss : {"squared-hinge", "hinge"}
         Guyon's is the hinge.
+    seed : deprecated, nothing is drawn any more; it goes in 0.4
 
     Returns
     -------
@@ -96,6 +98,8 @@ def eliminate(
     if not sizes:
         raise UsageError("sizes is empty; give at least one number of features")
     check_drop(drop)
+    if seed is not None:
+        warnings.warn("seed: nothing is drawn any more; leave it out, 0.4 has none", DeprecationWarning, stacklevel=2)
     left, found = np.arange(p), {}
     wanted = sorted({int(size) for size in sizes}, reverse=True)
     weights_of = _make_ranking(data, C, bias, loss)
@@ -167,12 +171,13 @@ def rfe(
     bias: bool = True,
     drop: Drop = DROP_SHARE,
     loss: Loss = "squared-hinge",
+    seed: int | None = None,
 ) -> Linear:
     """SVM-RFE down to M features, and the SVM of the same loss and C on them.
 
     Parameters
     ----------
-    data, C, bias, drop, loss : as in `eliminate`
+    data, C, bias, drop, loss, seed : as in `eliminate`
     M : int in 1 … p
 
     Returns
@@ -185,7 +190,7 @@ def rfe(
     UsageError
         As `eliminate`.
     """
-    left = eliminate(data, [M], C, bias=bias, drop=drop, loss=loss)[int(M)]
+    left = eliminate(data, [M], C, bias=bias, drop=drop, loss=loss, seed=seed)[int(M)]
     return plain_svm(data, left, C, bias, loss)
 
 

@@ -477,7 +477,7 @@ class JointSearch:
         scales = search.scales(w, node, ROUNDED_AT_THE_ROOT if root else ROUNDED_AT_A_NODE)
         proof = self.pool.proofs[-1].over(part.columns)
         for a in scales:
-            search.fit(np.clip(np.rint(w / a).astype(np.int64), node.low, node.high), proof)
+            search.try_points(np.clip(np.rint(w / a).astype(np.int64), node.low, node.high), proof)
         if search.best < self.best:
             search.improve(proof)
             assert search.at is not None

@@ -78,7 +78,7 @@ class BoxSearch:
         """Search until the gap is closed, the time is up, or Ctrl-C."""
         reason, count = StopReason.GAP_CLOSED, itertools.count()
         heap = [(0.0, next(count), BoxNode(0.0, self.low, self.high))]
-        self.fit(np.zeros(self.low.size, dtype=np.int64))
+        self.try_points(np.zeros(self.low.size, dtype=np.int64))
         try:
             while heap and heap[0][0] < self.cutoff:
                 if self.nodes and time.monotonic() >= self.deadline:
@@ -113,7 +113,7 @@ class BoxSearch:
             self.real = self.ground.value(w, b)
         scales = self.scales(w, node, ROUNDED_AT_THE_ROOT if root else ROUNDED_AT_A_NODE)
         for a in scales:
-            self.fit(np.clip(np.rint(w / a).astype(np.int64), node.low, node.high), proof)
+            self.try_points(np.clip(np.rint(w / a).astype(np.int64), node.low, node.high), proof)
         if root:
             self.improve(proof)
         if bound >= self.cutoff or np.array_equal(node.low, node.high):
@@ -172,9 +172,9 @@ class BoxSearch:
                     tried = start.copy()
                     tried[j] += step
                     if self.low[j] <= tried[j] <= self.high[j] and time.monotonic() < self.deadline:
-                        self.fit(tried, proof)
+                        self.try_points(tried, proof)
 
-    def fit(self, points: Whole, proof: ConeProof | None = None) -> None:
+    def try_points(self, points: Whole, proof: ConeProof | None = None) -> None:
         """The best scale and intercept for some points, where nothing says that they are no better."""
         points = points // max(1, int(np.gcd.reduce(points)))
         key = tuple(points.tolist())

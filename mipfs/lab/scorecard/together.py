@@ -68,7 +68,7 @@ def _supported_rows(result: Result) -> CardRows | None:
     kept = {
         "rows other than those of mipfs bins": bool(result.rows or result.extra) and within is None,
         "forced features": bool(params.get("forced_in")),
-        "a price of features (lambda, or a penalty)": bool(np.any(_feature_costs(params))),
+        "a price of features (lambda, or a penalty)": bool(np.any(_all_prices(params))),
     }
     if held := [what for what, is_there in kept.items() if is_there]:
         raise UsageError(
@@ -78,7 +78,7 @@ def _supported_rows(result: Result) -> CardRows | None:
     return within
 
 
-def _feature_costs(params: Mapping[str, Any]) -> Array:
+def _all_prices(params: Mapping[str, Any]) -> Array:
     """What features cost, all of it."""
     one = params.get("lambda") or 0.0
     prices = [*one.values()] if isinstance(one, dict) else np.ravel(np.asarray(one, dtype=float)).tolist()
@@ -193,7 +193,7 @@ def _card_of_search(
         used = frozenset(among.columns[j].feature for j in np.flatnonzero(found.points).tolist())
         inside = first.result if used <= {*first.result.weights} else of_set(result, data, used)
         if used <= {*inside.weights}:
-            card = _with_points(inside, data, among, found, asked)
+            card = _card_with_points(inside, data, among, found, asked)
         else:  # its SVM gives a feature no weight, so that no result can carry the card
             reason = StopReason.COMPLETED
     bound = min(found.bound, card.objective)
@@ -213,7 +213,7 @@ def _card_of_search(
     )
 
 
-def _with_points(
+def _card_with_points(
     inside: Result, data: Instance, among: CardCandidates, found: JointSearchResult, asked: tuple[int, int, float]
 ) -> Scorecard:
     """A card of the features of a result, with the points that were found."""
