@@ -78,7 +78,7 @@ def eliminate(
         10,000 at a time while more than 20,000 are left, then 100 (section 3.5).
     loss : {"squared-hinge", "hinge"}
         Guyon's is the hinge.
-    seed : deprecated, nothing is drawn any more; it goes in 0.4
+    seed : deprecated, nothing is drawn any more; it goes in 0.5
 
     Returns
     -------
@@ -99,7 +99,7 @@ def eliminate(
         raise UsageError("sizes is empty; give at least one number of features")
     check_drop(drop)
     if seed is not None:
-        warnings.warn("seed: nothing is drawn any more; leave it out, 0.4 has none", DeprecationWarning, stacklevel=2)
+        warnings.warn("seed: nothing is drawn any more; leave it out, 0.5 has none", DeprecationWarning, stacklevel=2)
     left, found = np.arange(p), {}
     wanted = sorted({int(size) for size in sizes}, reverse=True)
     weights_of = _make_ranking(data, C, bias, loss)
