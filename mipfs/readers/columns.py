@@ -86,13 +86,15 @@ def to_table(
     every, contents, filled = preparing.fill([*by_name], [*by_name.values()], path)
     for name, values in zip(every, contents, strict=True):
         if values.dtype.kind == "f":
-            _warn_of_counter(name, values, path)
+            if not preparing.is_new:
+                _warn_of_counter(name, values, path)
             features.append(name)
             rows = np.flatnonzero(values)
             parts.append((rows, values[rows].astype(np.float64), [rows.size]))
             continue
         words, codes = np.unique(values, return_inverse=True)
-        if name not in preparing.meant and not hardly_categories(words.tolist(), len(values)):
+        is_advised = name not in preparing.meant and not preparing.is_new
+        if is_advised and not hardly_categories(words.tolist(), len(values)):
             _warn_of_many(name, values, words, path)
         if preparing.makes_one(len(words)):
             others[name], groups[name] = str(words[0]), (f"{name}={words[1]}",)

@@ -157,8 +157,8 @@ def column_values(
     if values.dtype.kind in "biuf":
         return require_finite(values.astype(np.float64), name, FRAME, lambda i: f"at {place_of(frame.index, i)}")
     if values.dtype.kind not in "OUST" or values.ndim != 1:
-        made = " (of dates days since the first: (x - x.min()).dt.days)" if values.dtype.kind == "M" else ""
-        remedy = f"give numbers{made} or words, or leave the column out"
+        made = "; days since the first are (x - x.min()).dt.days" if values.dtype.kind == "M" else ""
+        remedy = f"give numbers or words, or leave the column out{made}"
         raise DataError(f"column {name!r} has the type {series.dtype}", remedy, path=FRAME)
     is_word = np.fromiter((isinstance(value, str) for value in values), dtype=bool, count=len(values))
     if is_word.all() or (mixed and is_word.any()):
