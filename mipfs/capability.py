@@ -14,6 +14,7 @@ import numpy as np
 from mipfs.errors import UsageError
 from mipfs.losses import LOSSES, get_loss, is_joint, laws
 from mipfs.regularisers import REGULARISERS
+from mipfs.regularisers import laws as regulariser_laws
 
 if TYPE_CHECKING:
     from mipfs.problem import Problem
@@ -187,11 +188,18 @@ def check(
     Raises
     ------
     UsageError
-        What is lacking, or a loss that breaks its laws.
+        What is lacking, or a loss or a regulariser that breaks its laws.
     """
     loss = get_loss(problem.loss)
     if loss.pointwise:
         laws.check(loss)
+    term = problem.regulariser
+    regulariser_laws.check(term, problem.atoms.count)
+    if term.name not in REGULARISERS:
+        raise UsageError(
+            f"the regulariser {term.name!r} is not registered, so that no checker finds what it states: "
+            f"mipfs.regularisers.REGULARISERS[{term.name!r}] = {type(term).__module__!r}"
+        )
     lacking = own.lacking(problem)
     if not lacking:
         return

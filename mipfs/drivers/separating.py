@@ -9,6 +9,7 @@ tree alone: neither threads nor who is done first make the rows others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.kernels.node import relaxed_of
 from mipfs.kernels.units import OpenNodes
 from mipfs.plumbing.arrays import Array, scatter
+from mipfs.plumbing.declared import show_value
 from mipfs.problem import Problem
 from mipfs.selection.derived import ChvatalGomory
 from mipfs.separators import get_separator
@@ -55,6 +57,8 @@ class Separation:
         if self._separate is not None:
             check_separated(problem)
         self._given = problem.selection.given
+        # A copy, so that a separator that writes into what it is shown changes no problem.
+        self._shown = replace(self._given, rows=self._given.rows.take(range(len(self._given.rows))))
         self._kept = set[tuple[frozenset[tuple[int, int]], int]]()
 
     @property
@@ -68,13 +72,15 @@ class Separation:
         Raises
         ------
         UsageError
-            A derivation does not fit the rows.
+            A derivation does not fit the rows, or what is yielded is none.
         """
         assert self._separate is not None
         found = list[ChvatalGomory]()
         for sigma in points:
             own = list[tuple[float, ChvatalGomory, tuple[frozenset[tuple[int, int]], int]]]()
-            for one in self._separate(self._given, sigma):
+            for one in self._separate(self._shown, sigma) or ():
+                if not isinstance(one, ChvatalGomory):
+                    raise UsageError(f"the separator yields {show_value(one)}; it yields derivations (ChvatalGomory)")
                 terms, end = one.derived(self._given)
                 over = sum(value * float(sigma[j]) for j, value in terms.items()) - end
                 if over > self.settings.broken:

@@ -227,7 +227,8 @@ class Stated:
         exact = [([None if end is None else Fraction(end) * forgiven for end in side], many) for side, many in sides]
         self.low, self.high = exact
         self.is_homogeneous = all(end is None or end == 0 for side, _ in exact for end in side)
-        self.words = f"½w², {'low' if sides[0][1] else low!r} ≤ w ≤ {'high' if sides[1][1] else high!r}"
+        least, most = ("low" if sides[0][1] else f"{low!r}"), ("high" if sides[1][1] else f"{high!r}")
+        self.words = f"½w², {least} ≤ w ≤ {most}"
 
     def ends(self, j: int) -> tuple[Fraction | None, Fraction | None]:
         """Of feature j."""

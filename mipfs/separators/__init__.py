@@ -42,4 +42,8 @@ def get_separator(name: str) -> Separator:
     if name not in SEPARATORS:
         raise UsageError(f"separate = {show_value(name)} is not known; it is one of {', '.join(SEPARATORS)}")
     found: Any = import_module(SEPARATORS[name])
+    if not callable(getattr(found, "separate", None)):
+        raise UsageError(
+            f"separate = {show_value(name)}: {SEPARATORS[name]} has no function separate(selection, sigma)"
+        )
     return found.separate  # type: ignore[no-any-return]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from mipfs.problem import Problem
 from mipfs.result.result import Status
 from mipfs.selection.derived import derived_bytes, derived_of
 from mipfs.selection.selection import Extras, Rows
+from mipfs.separators import SEPARATORS
 from mipfs.separators.covers import separate
 from tests.oracles import brute_force
 from tests.two_checkers import data_of, remembered, verdicts, written
@@ -137,3 +140,41 @@ def test_what_has_nothing_to_separate_is_refused_by_name() -> None:
     )  # fmt: skip
     with pytest.raises(UsageError, match="separate takes no extra variables"):
         mipfs.solve(plain.replace(rows=extra), "branch", separate="covers")
+
+
+def entered(monkeypatch: pytest.MonkeyPatch, asked: Any) -> None:
+    """A separator of the name "own"."""
+    module = types.ModuleType("own_separator")
+    module.separate = asked  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "own_separator", module)
+    monkeypatch.setitem(SEPARATORS, "own", "own_separator")
+
+
+def test_a_separator_that_writes_into_the_set_changes_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = budgeted(2)
+    before = mipfs.solve(problem, "branch")
+
+    def writes(selection: Any, sigma: Any) -> Any:
+        selection.rows.high[:] = 0.0
+        selection.rows.ub[:] = 0.0
+        selection.rows.matrix.data[:] = 7.0
+        sigma[:] = 1.0
+        return []
+
+    entered(monkeypatch, writes)
+    for separate_by in ("own", None):
+        found = mipfs.solve(problem, "branch", separate=separate_by)
+        assert (found.status, found.objective) == (Status.OPTIMAL, pytest.approx(before.objective, rel=1e-12))
+        assert mipfs.verify(found, problem.data).accepted
+
+
+def test_what_a_separator_yields_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = budgeted(2)
+    entered(monkeypatch, lambda selection, sigma: [(1, 2)])
+    with pytest.raises(UsageError, match="it yields derivations"):
+        mipfs.solve(problem, "branch", separate="own")
+    entered(monkeypatch, lambda selection, sigma: None)
+    assert mipfs.solve(problem, "branch", separate="own").status is Status.OPTIMAL
+    entered(monkeypatch, None)
+    with pytest.raises(UsageError, match="has no function separate"):
+        mipfs.solve(problem, "branch", separate="own")
