@@ -402,7 +402,9 @@ class LinearClassifier(Classifier):
 
     def _needed_names(self) -> list[str] | None:
         names = self._names()
-        return None if names is None else [str(name) for name in names[self.support_ | np.any(self.coef_ != 0, axis=0)]]
+        if names is None or not hasattr(self, "coef_"):
+            return None
+        return [str(name) for name in names[self.support_ | np.any(self.coef_ != 0, axis=0)]]
 
     def _store_fits(self, fits: list[FittedProblem]) -> None:
         super()._store_fits(fits)

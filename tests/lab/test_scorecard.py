@@ -255,11 +255,11 @@ def test_a_card_is_read_back_and_scores_by_itself(
     assert main(["evaluate", str(file), str(card_of[1]), "--json", "-"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["accuracy"] == pytest.approx(1.0 - card.error)
-    assert "brier" not in found
     assert main(["predict", str(file), str(new), "--probability"]) == 0
     sure = pandas.read_csv(io.StringIO(capsys.readouterr().out))["probability of bad"]
     scores = card.decision_function(data) - np.log(2.0)  # the class +1 was weighed twice
     np.testing.assert_allclose(sure, 1.0 / (1.0 + np.exp(-scores)), rtol=1e-12)
+    assert found["brier"] == pytest.approx(np.mean((sure - (frame["class"] == "bad")) ** 2))
     np.testing.assert_allclose(card.predict_proba(data).sum(axis=1), 1.0)
 
 

@@ -10,7 +10,7 @@ from mipfs.lab.baselines.rfe import rfe
 ABOUT = BaselineDescription(
     what="recursive feature elimination with the hinge, one feature a round",
     source="Guyon et al. 2002; Aytug 2015, section 2",
-    sparse="yes, not centred",
+    sparse="yes",
     limits="p - M + 1 fits: for thousands of features rfe, which drops a fifth of them a round",
 )
 

@@ -33,8 +33,8 @@ Variant = Literal["rfe", "concave"]
 ABOUT = BaselineDescription(
     what="SVM and concave minimisation by turns, then elimination, down to M",
     source="Rinaldi and Sciandrone 2010",
-    sparse="yes, not centred",
-    limits="linear programs of all samples, and LIBLINEAR, which cannot centre sparse data",
+    sparse="yes",
+    limits="linear programs of all samples",
     library="HiGHS, LIBLINEAR (scikit-learn)",
 )
 OFFSET_SHARE = 1e-3
