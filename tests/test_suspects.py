@@ -87,7 +87,7 @@ SAID = (
     "'later' separates the classes alone",
     "'const', 'country' are constant",
     "equal in all rows: 'copy' of 'a'",
-    "5 rows stand there before",
+    "5 rows are duplicates of an earlier one",
 )
 
 

@@ -107,10 +107,10 @@ def _describe_suspects(found: Suspects, data: Instance, apart: dict[int, Any]) -
         what = "a duplicate" if len(told) == 1 else "duplicates"
         yield f"{what}, equal in all rows: {first_of(told, SHOWN, str)}; leave one of the two out (drop)"
     if found.rows:
-        count = "1 row stands" if found.rows == 1 else f"{found.rows} rows stand"
+        count = "1 row is a duplicate" if found.rows == 1 else f"{found.rows} rows are duplicates"
         before, again = (i + 1 for i in found.pair)
         yield (
-            f"{count} there before as a duplicate, all values and the label alike, as row {again} (of {before}): "
+            f"{count} of an earlier one, all values and the label alike, as row {again} is of row {before}: "
             "where these are copies, a fold is tested on what it was trained on"
         )
 
