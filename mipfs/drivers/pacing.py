@@ -62,7 +62,7 @@ class PacedSearch:
         tree = self._tree
         run, supports = tree.run, tree.supports
         numbers = run.settings.swaps.recent * run.problem.atoms.count
-        most = min(self.settings.strands, max(1, tree.n_nodes // self.settings.nodes_per_strand))
+        most = min(self.settings.strands, max(1, int(tree.work / self.settings.work_per_strand)))
         most = min(most, max(1, run.settings.swaps.most_numbers // numbers))
         is_one = run.wants_all or supports.validator is not None or not run.problem.selection.is_plain
         is_apart = most > 1 and not is_one and run.options.nodes == "newton"

@@ -401,10 +401,10 @@ class LinearClassifier(Classifier):
         return "l1"
 
     def _needed_names(self) -> list[str] | None:
-        names = self._names()
-        if names is None or not hasattr(self, "coef_"):
+        names, coef = self._names(), getattr(self, "coef_", np.zeros((0, 0)))
+        if names is None or coef.shape[1] != len(names):  # of atoms that are no columns there may be more
             return None
-        return [str(name) for name in names[self.support_ | np.any(self.coef_ != 0, axis=0)]]
+        return [str(name) for name in names[self.support_ | np.any(coef != 0, axis=0)]]
 
     def _store_fits(self, fits: list[FittedProblem]) -> None:
         super()._store_fits(fits)

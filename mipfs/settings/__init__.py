@@ -208,8 +208,8 @@ class SearchSettings(Declared):
     strands: Count = 8
     """Searches that go on at once beside a batch at most, which share these SVMs and the roundings: what one does waits
     for no other. There are as many whatever the threads are."""
-    nodes_per_strand: Count = 2000
-    """Nodes of the tree to each of them, but for the first: a small tree pays for what several find."""
+    work_per_strand: Positive = 50.0
+    """Units of the tree's work to each of them, but for the first: a small tree pays for what several find."""
     brief: Excess = 2.0
     """Units of work that they may take there until the first climb has ended."""
     fruitless: Excess = 4.0
