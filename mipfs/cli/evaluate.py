@@ -29,7 +29,6 @@ def evaluate(
     from mipfs.cli.output import check_target, write_json
     from mipfs.cli.several import evaluate_classes
     from mipfs.result import documents
-    from mipfs.result.score import score
 
     file, name = documents.split_point(result_file)
     check_target(json, file, data_file)
@@ -45,16 +44,22 @@ def evaluate(
         data = judged.rows_of_class(OneVsRest.load(file), name, data_file, label, unknown)
     else:
         data = new_rows(result, data_file, label, labelled=True, unknown=unknown)
-    if card is None:
-        document = score(result, data, positive)
-    else:
-        totals = card.totals(data)
-        chances = card.probabilities(totals) if card.has_probabilities else None
-        document = score(result, data, positive, values=card.scores(totals), chances=chances)
+    document = judge(result, data, card, positive)
     write_json(document, json)
     if json != "-" and not quiet:
         _show(document)
     return 0
+
+
+def judge(result: Result, data: Instance, card: Scorecard | None = None, positive: Any = None) -> dict[str, Any]:
+    """What `mipfs.result.score.score` says of a classifier, or of a card by its own scores and probabilities."""
+    from mipfs.result.score import score
+
+    if card is None:
+        return score(result, data, positive)
+    totals = card.totals(data)
+    chances = card.probabilities(totals) if card.has_probabilities else None
+    return score(result, data, positive, values=card.scores(totals), chances=chances)
 
 
 def card_of(file: str, held: FileContents) -> Scorecard | None:

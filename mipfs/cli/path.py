@@ -180,7 +180,6 @@ def _split_axes(
     M: str | None, C: str | None, lam: str | None, rows: str | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the path goes over, and the parameters that a single value beside it sets."""
-
     named: dict[str, Any] = {
         "M": None if M is None else parse_whole(M),
         "C": None if C is None else parse_numbers("C", C),

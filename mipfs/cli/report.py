@@ -63,10 +63,10 @@ def report(
         reading.load(path) if file == path else documents.load(path)
         for path, file in zip(result_files, files, strict=True)
     ]
-    scores = [_score_study(study, path, data, label) for study, path in zip(studies, result_files, strict=True)]
-    pictures = [_picture_pair(study, path, data, label) for study, path in zip(studies, result_files, strict=True)]
+    judged = [_judge_study(study, path, data, label) for study, path in zip(studies, result_files, strict=True)]
+    scores = [score for score, _ in judged]
     names = _distinct_file_names(result_files)
-    items = [page.Item(*one) for one in zip(names, studies, scores, pictures, strict=True)]
+    items = [page.Item(name, study, *one) for name, study, one in zip(names, studies, judged, strict=True)]
     with hold_signals(deliver=False):
         size = page.write(target, items, title)
         kinds = [type(study).__name__ for study in studies]
@@ -85,21 +85,28 @@ def _distinct_file_names(paths: Sequence[str]) -> list[str]:
     return names if len(set(names)) == len(names) else list(paths)
 
 
-def _picture_pair(study: Study, path: str, data: str | None, label: str | None) -> Chart | None:
-    """The picture of the data where the study is a classifier of two features of them."""
+def _judge_study(study: Study, path: str, data: str | None, label: str | None) -> tuple[Any, Chart | None]:
+    """How the classifiers of a study do on data, and the picture of the data where it is one of two features of them.
+
+    None without data, or of what has no classifier.
+    """
     from mipfs.cli.evaluate import new_rows
     from mipfs.result import documents
-    from mipfs.result.pair import pair_chart, weighs_two_features
+    from mipfs.result.pair import pair_chart
     from mipfs.result.result import Result
 
-    is_of_class = documents.split_point(path)[1] is not None
-    if data is None or is_of_class or not isinstance(study, Result) or not weighs_two_features(study):
-        return None
-    return pair_chart(study, new_rows(study, data, label, labelled=True))
+    if data is None:
+        return None, None
+    if not isinstance(study, Result) or documents.split_point(path)[1] is not None:
+        return _score_study(study, path, data, label), None
+    if not study.has_classifier:
+        return None, None
+    rows = new_rows(study, data, label, labelled=True)
+    return _judge_result(study, rows, data), pair_chart(study, rows)
 
 
-def _score_study(study: Study, path: str, data: str | None, label: str | None) -> Any:
-    """How the classifiers of a study do on data; None without data, or of what has no classifier."""
+def _score_study(study: Study, path: str, data: str, label: str | None) -> Any:
+    """How the classifiers of a study do on data; None of what has no classifier."""
     from mipfs.lab.classes import OneVsRest, judged
     from mipfs.lab.classes.one_vs_rest import classes_or_none
     from mipfs.lab.scorecard import Scorecard
@@ -109,8 +116,6 @@ def _score_study(study: Study, path: str, data: str | None, label: str | None) -
     from mipfs.result import documents
     from mipfs.result.result import Result
 
-    if data is None:
-        return None
     file, name = documents.split_point(path)
     if isinstance(study, Result) and name is not None and (several := classes_or_none(file)) is not None:
         return _judge_result(study, judged.rows_of_class(several, name, data, label), data)
@@ -133,11 +138,10 @@ def _score_result(result: Result, path: str, label: str | None, card: Scorecard 
 
 
 def _judge_result(result: Result, data: Instance, path: str, card: Scorecard | None = None) -> dict[str, Any]:
-    from mipfs.result.score import score
+    from mipfs.cli.evaluate import judge
 
-    values = None if card is None else card.decision_function(data)
     return {
-        **score(result, data, values=values),
+        **judge(result, data, card),
         "source": Path(path).name,
         "trained_on": data.sha256 == result.data_sha256,
     }

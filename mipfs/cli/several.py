@@ -133,7 +133,6 @@ def _show_found(asked: VerifyRequest, found: DocumentReport) -> int:
 
 def _report_for_json(found: DocumentReport) -> dict[str, Any]:
     """What was found, for --json; of one result alone its report."""
-
     plain = [
         {"name": one.name, **one.shown}
         | {k: finite_or_none(v) for k, v in dataclasses.asdict(one.report or Report(True, "")).items()}
@@ -234,7 +233,6 @@ def predict_classes(
 
 def print_labels(labels: Sequence[Any], heads: Sequence[str], columns: Sequence[Sequence[float]]) -> None:
     """Print labels, one a line, or a table of them and of further columns, as CSV."""
-
     if not heads:
         print("\n".join(escape_invisible(str(one)) for one in labels))
         return

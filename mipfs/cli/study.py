@@ -43,7 +43,6 @@ def study(
     Rows are appended to rows.jsonl, unit by unit, so that a run that was stopped goes on where it was. README.md,
     pictures and rows.csv are made of the rows alone. Data sets are read below the folder of MIPFS_DATA.
     """
-
     if sum((name is not None, names, index)) != 1:
         raise UsageError("give the name of a study, --list for the names, or --index for the index of their results")
     if time_limit is not None and not time_limit >= 0.0:

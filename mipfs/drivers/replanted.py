@@ -331,8 +331,8 @@ class Replanting:
         old, proof = self.old, self.tree.proof
         feature, rows = old.feature[level.at], np.arange(level.at.size)
         j = self._where[feature]
-        # One place more, the last, for what is out: where all is, there is no other.
-        state = np.append(level.states, np.full((rows.size, 1), OUTSIDE, np.int8), axis=1)[rows, j]
+        held = np.flatnonzero(j >= 0)
+        state = replace_at(np.full(rows.size, OUTSIDE, np.int8), held, level.states[held, j[held]])
         below = old.children[level.at].astype(np.int64)
         known = state != FREE
         one = TreeLevel(below[rows, (state == INSIDE).astype(int)], level.place, level.states, level.dual).part(known)

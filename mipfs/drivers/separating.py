@@ -54,11 +54,11 @@ class Separation:
     def __init__(self, problem: Problem, name: str | None, settings: SeparationSettings) -> None:
         self.settings = settings
         self._separate = None if name is None else get_separator(name)
+        self._given = self._shown = problem.selection.given
         if self._separate is not None:
             check_separated(problem)
-        self._given = problem.selection.given
-        # A copy, so that a separator that writes into what it is shown changes no problem.
-        self._shown = replace(self._given, rows=self._given.rows.take(range(len(self._given.rows))))
+            # A copy, so that a separator that writes into what it is shown changes no problem.
+            self._shown = replace(self._given, rows=self._given.rows.take(range(len(self._given.rows))))
         self._kept = set[tuple[frozenset[tuple[int, int]], int]]()
 
     @property

@@ -106,7 +106,7 @@ def encode_words(X: Any, words: Words | None, unknown: str = "refuse", needed: C
         known = RecipeInUse(features=[f"{name}={word}" for word in words[name]], is_new=True)
         found = as_words(column_values(X, k, name, mixed=True, preparing=known))
         strange = np.flatnonzero(~np.isin(found, words[name]))
-        features = [f"{name}={word}" for word in _words_with_feature(words[name])]
+        features = {f"{name}={word}": word for word in _words_with_feature(words[name])}
         if needed is not None and not any(one in needed for one in features):
             strange = strange[:0]
         if strange.size and are_none:
@@ -118,7 +118,7 @@ def encode_words(X: Any, words: Words | None, unknown: str = "refuse", needed: C
                 f"column {name!r} is {str(found[strange[0]])!r}, a category that training did not see: it knows "
                 f"{', '.join(map(repr, words[name][:12]))}; unknown='none' takes it for none of them"
             )
-        columns |= {f"{name}={word}": (found == word).astype(float) for word in _words_with_feature(words[name])}
+        columns |= {feature: (found == word).astype(float) for feature, word in features.items()}
     if not columns:
         raise DataError("no feature column", "give at least one column beside the labels", path=FRAME)
     return pandas.DataFrame(columns, index=X.index)

@@ -47,6 +47,7 @@ from mipfs.kernels.subtree import STUCK
 from mipfs.kernels.units import ExploredPieces
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.forget import forget
 from mipfs.plumbing.locks import ProcessLock
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_of_dual, feasible_dual
@@ -196,7 +197,7 @@ class RowsRelaxation:
         other.pricing = Pricing(other.problem.selection)
         other.propagation = Propagation(other.problem.selection, other.alive)
         other._known = []
-        other.__dict__.pop("boolean", None)
+        forget(other, RowsRelaxation.boolean)
         # It is made here once, before threads ask for it.
         _ = other.boolean
         return other
@@ -236,7 +237,7 @@ class RowsRelaxation:
         other = copy.copy(self)
         other.alive, other.penalty = self.alive[keep], self.penalty[keep]
         other.propagation = Propagation(self.problem.selection, other.alive)
-        other.__dict__.pop("completions", None)
+        forget(other, RowsRelaxation.completions)
         other._stronger = {}
         if self.kernel is not None:
             other.kernel = other._subtree_relaxation(other.alive, self.kernel.stop)

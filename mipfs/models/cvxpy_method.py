@@ -51,12 +51,12 @@ def solve(program: Any, driver: str = "branch", **options: Any) -> float:
     cvxpy.error.SolverError
         A limit came before there was a classifier.
     """
-    from mipfs.drivers import exact_drivers
+    from mipfs.drivers import exact_drivers, is_exact
     from mipfs.drivers import solve as solve_model
 
     built = _find_built(program)
-    if driver not in (able := exact_drivers()):
-        raise UsageError(f"driver = {driver!r}: method='mipfs' has the exact ones, {', '.join(able)}")
+    if not is_exact(driver):
+        raise UsageError(f"driver = {driver!r}: method='mipfs' has the exact ones, {', '.join(exact_drivers())}")
     result = solve_model(replace(built.formulation, cvxpy=program), driver, **options)
     program._solver_stats = SolverStats(NAME, result.seconds, extra_stats={"result": result})
     if result.status is Status.INFEASIBLE:

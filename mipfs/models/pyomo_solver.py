@@ -213,7 +213,7 @@ def _solve_options(config: Any, model: Any, problem: Problem) -> dict[str, Any]:
     UsageError
         An absolute gap, or an option in two places.
     """
-    from mipfs.drivers import exact_drivers
+    from mipfs.drivers import exact_drivers, is_exact
 
     if config.abs_gap is not None:
         raise UsageError("abs_gap: no gap here is absolute; give rel_gap, (objective - bound)/|objective|")
@@ -229,8 +229,8 @@ def _solve_options(config: Any, model: Any, problem: Problem) -> dict[str, Any]:
     if start is not None:
         options["start"] = start
     options.setdefault("driver", config.driver)
-    if options["driver"] not in (None, *(able := exact_drivers())):
-        known = ", ".join(able)
+    if options["driver"] is not None and not is_exact(options["driver"]):
+        known = ", ".join(exact_drivers())
         raise UsageError(f"driver = {options['driver']!r}: SolverFactory('mipfs') has the exact ones, {known}")
     return options
 

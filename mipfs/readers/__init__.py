@@ -459,7 +459,6 @@ def _combined_recipe(given: Mapping[str, Any], sidecar: DataDescription) -> Reci
 
 def _of_store(path: Path, recipe: Recipe | Mapping[str, Any]) -> Recipe:
     """The recipe of a store, which `mipfs convert` has carried out; another one is refused."""
-
     prepared = open_store(path).prepared
     done = Recipe() if prepared is None else prepared.recipe
     asked = recipe if isinstance(recipe, Recipe) else Recipe.of(**recipe)
@@ -474,7 +473,6 @@ def _of_store(path: Path, recipe: Recipe | Mapping[str, Any]) -> Recipe:
 
 def _open_store(path: Path, label: str | None) -> tuple[Table, Sequence[str]]:
     """The contents of a column store, and the names of its features."""
-
     store = open_store(path)
     if label not in (None, store.label):
         raise UsageError(f"label = {label!r}: the labels of a store were chosen by `mipfs convert --label`")

@@ -8,7 +8,6 @@ That is no proof: what a certificate rests on is what the file's class `Stated` 
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,8 @@ AGREEMENT = 1e-8
 """What rounding may change, relative to the terms."""
 
 
-@cache
 def check(regulariser: Any, count: int) -> None:
-    """Refuse a regulariser of `count` features that breaks them, once a process.
+    """Refuse a regulariser of `count` features that breaks them; those of the package are tested instead.
 
     Raises
     ------

@@ -207,6 +207,11 @@ def test_a_card_is_judged_by_its_own_probabilities(made: tuple[Path, list[dict[s
     card = mipfs.scorecard(mipfs.Result.load(folder / "r.json"), data)
     chances = card.predict_proba(data)[:, 1]
     assert json.loads(judged_as.read_text())["brier"] == pytest.approx(np.mean((chances - (data.y > 0)) ** 2))
+    page, shown = str(folder / "judged.html"), folder / "shown.json"
+    asked = ["report", str(folder / "card.json"), "--data", cut, "-o", page, "--json", str(shown), "-q"]
+    assert main(asked) == 0
+    (item,) = json.loads(shown.read_text())["items"]
+    assert item["score"]["brier"] == json.loads(judged_as.read_text())["brier"]
 
 
 @pytest.mark.filterwarnings("ignore:.*words that training did not see")

@@ -35,7 +35,7 @@ ABOUT = BaselineDescription(
     source="Rinaldi and Sciandrone 2010",
     sparse="yes",
     limits="linear programs of all samples",
-    library="HiGHS, LIBLINEAR (scikit-learn)",
+    library="HiGHS",
 )
 OFFSET_SHARE = 1e-3
 """δ of log(v + δ), as a share of the largest weight."""

@@ -17,7 +17,7 @@ from mipfs.lab.studies.solution_path import PathPoint, SolutionPath
 from mipfs.lab.studies.steps import place_text
 from mipfs.measures.judged import LOG_LOSS
 from mipfs.report.blocks import Reported
-from mipfs.report.numbers import percent
+from mipfs.report.numbers import first_of, percent
 from mipfs.result.result import Result, Status
 from mipfs.result.words import ended_words, status_in_words
 
@@ -62,17 +62,19 @@ def _of_optimal(result: Result, size: str) -> str:
     given = list(result.params.get("forced_in") or ())
     if not given:
         return f"The best {size}"
-    if set(given) == set(result.selected):
-        return f"{size}, as given"
-    named = ", ".join(given[:MOST_GIVEN]) + (f" and {len(given) - MOST_GIVEN} more" if len(given) > MOST_GIVEN else "")
-    return f"The best {size} with {named}"
+    return f"{size}, as given" if _are_all_given(result) else f"The best {size} with {first_of(given, MOST_GIVEN)}"
+
+
+def _are_all_given(result: Result) -> bool:
+    """Whether there was nothing to choose: all that is selected was asked for."""
+    return bool(result.selected) and {*(result.params.get("forced_in") or ())} == {*result.selected}
 
 
 def plainly(result: Result) -> str:
     """What was found, and how sure that is, without a symbol; the exact words where there is no gap to speak of."""
     if not result.has_classifier or not math.isfinite(result.gap):
         return status_in_words(result)
-    if result.status is Status.OPTIMAL and set(result.params.get("forced_in") or ()) == set(result.selected) != set():
+    if result.status is Status.OPTIMAL and _are_all_given(result):
         return f"All of these {describe_selected(result)} were given (forced_in): how good others are was not asked."
     most = re.sub("^<", "", percent(result.gap))
     sure = "It is proven" if result.bound_source == "dual" else "The solver says, and no certificate shows,"

@@ -432,9 +432,8 @@ def _reading_notes(card: Scorecard) -> list[str]:
     filled = (card.result.recipe or {}).get("filled", {})
     cut = {column.feature for column in card.columns if _cut_of(column) is not None}
     words = (card.result.read or {}).get("words") or {}
-    columns = dict.fromkeys(
-        column_of(one.feature, {**filled, **words}) for one in card.columns if one.feature not in cut
-    )
+    homes = {**filled, **words}
+    columns = dict.fromkeys(column_of(one.feature, homes) for one in card.columns if one.feature not in cut)
     # A level of missing values that training did not see is refused like any word of that kind.
     counted = [name for name in columns if name in filled and (name not in words or filled[name] in words[name])]
     known = [f"a missing {name} counts as {_value_text(filled[name])}" for name in counted]

@@ -70,7 +70,6 @@ class Peer:
 
 def _class_of(name: str) -> tuple[Any, str]:
     """The class of a name, and what it calls the number of features."""
-
     from sklearn import feature_selection
 
     wanted = name.removeprefix(PREFIX)
@@ -86,7 +85,6 @@ def _class_of(name: str) -> tuple[Any, str]:
 
 def _columns_by_selector(name: str, data: Instance, M: int, C: float, setting: MethodSetting) -> Integers:
     """The columns that a selector of scikit-learn leaves, where it needs a classifier with the SVM of squared hinge."""
-
     from sklearn.svm import LinearSVC
 
     made, count = _class_of(name)
