@@ -70,7 +70,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class ChainSetup:
-    """What all chains share; `folder` is where other processes than `here` leave their points at once."""
+    """What all chains share; `folder` is where every process leaves its points at once, for an interrupt anywhere."""
 
     walk: Walker
     parts: Sequence[PathSteps]
@@ -79,12 +79,11 @@ class ChainSetup:
     here: int = field(default_factory=os.getpid)
 
     def keep(self, part: int, at: int, point: PathPoint) -> None:
-        """Tell of a point, or leave it for the process that does."""
-        if os.getpid() != self.here:
-            unfinished = self.folder / f"{part}-{at}.part"
-            unfinished.write_bytes(pickle.dumps(point))
-            unfinished.replace(unfinished.with_suffix(SUFFIX))  # of a folder that goes with the run: no need of a disk
-        elif part == 0:
+        """Leave a point, and tell of it where this is the process that does."""
+        unfinished = self.folder / f"{part}-{at}.part"
+        unfinished.write_bytes(pickle.dumps(point))
+        unfinished.replace(unfinished.with_suffix(SUFFIX))  # of a folder that goes with the run: no need of a disk
+        if os.getpid() == self.here and part == 0:
             self.walk.on_point(point)
 
 
