@@ -8,8 +8,8 @@ from a room to another that one of its files imports, types only included; a cir
 which each leads to every other, imports inside of functions included.
 
 With more than one checkout, what is new of each is counted against the first: statements of functions and classes
-whose file or own name the first one does not have. A move or another name for the same thing counts there too, so
-the figure is an upper end.
+whose file or own name the first one does not have, without those that moved or were named anew, of which half of the
+statements are those of one that is gone, whatever names they use.
 
 ``--names`` lists class names with more than one definition, functions named by a bare participle, circles of files
 and private names of other packages. ``--loaded`` counts the modules of the package that ``mipfs verify`` and
@@ -43,6 +43,8 @@ IRREGULAR = (
 """Participles that do not end in -ed."""
 PRONOUNS = "one", "other", "others", "those", "what", "some", "own", "each", "all"
 NO_PARTICIPLES = "need", "feed", "seed", "speed", "embed", "exceed", "proceed", "indeed"
+SAME = 0.5
+"""The share of statements that two functions have in common, names apart, from which on they are one."""
 BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.comprehension, ast.match_case)
 
 
@@ -73,8 +75,8 @@ class Shape:
     """Files that a file imports."""
     private: list[str] = field(default_factory=list)
     """Private names of other packages, by file."""
-    subjects: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Statements of a function or class by file and name; of a file outside of them under the name ""."""
+    subjects: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
+    """Statements, without names, of a function or class by file and name; of a file outside of them under ""."""
 
 
 def is_docstring(node: ast.stmt) -> bool:
@@ -166,6 +168,17 @@ def statements(node: ast.AST) -> int:
     return sum(isinstance(one, ast.stmt) and not is_docstring(one) for one in ast.walk(node))
 
 
+def nameless(node: ast.AST) -> list[str]:
+    """The statements of a tree as what they are made of: kinds of expressions, no names, nor what is inside of them."""
+    found = []
+    for one in ast.walk(node):
+        if isinstance(one, ast.stmt) and not is_docstring(one):
+            own = [child for child in ast.iter_child_nodes(one) if isinstance(child, ast.expr | ast.arguments)]
+            inside = [part for child in own for part in ast.walk(child)]
+            found.append(" ".join(type(part).__name__ for part in (one, *inside)))
+    return found
+
+
 def _count_names(found: Shape, tree: ast.Module, place: str) -> None:
     """Classes, functions, and the statements of what stands at the top of a file."""
     for node in ast.walk(tree):
@@ -173,13 +186,9 @@ def _count_names(found: Shape, tree: ast.Module, place: str) -> None:
             found.classes[node.name].append(place)
         elif isinstance(node, ast.FunctionDef) and is_participle(node.name):
             found.participles.append(f"{place}:{node.name}")
-    rest = 0
     for top in tree.body:
-        if isinstance(top, ast.FunctionDef | ast.ClassDef):
-            found.subjects[(place, top.name)] = statements(top)
-        else:
-            rest += statements(top)
-    found.subjects[(place, "")] = rest
+        name = top.name if isinstance(top, ast.FunctionDef | ast.ClassDef) else ""
+        found.subjects.setdefault((place, name), Counter()).update(nameless(top))
 
 
 def _count_comments(found: Shape, text: str, room: str) -> None:
@@ -297,14 +306,33 @@ def modules(checkout: Path) -> dict[str, str]:
 
 
 def new_statements(shape: Shape, first: Shape) -> int:
-    """Statements of functions and classes whose file, or whose own name, the first checkout does not have."""
-    files = {place for place, _ in first.subjects}
-    names = {name for _, name in first.subjects if name}
-    return sum(
-        count
-        for (place, name), count in shape.subjects.items()
-        if (place, name) not in first.subjects and (name not in names if name else place not in files)
-    )
+    """Statements of functions and classes that the first checkout does not have under this or another name."""
+    new, gone = subjects_beyond(shape, first), subjects_beyond(first, shape)
+    with_statement: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for key, of in gone.items():
+        for statement in of:
+            with_statement[statement].append(key)
+    pairs = []
+    for key, of in new.items():
+        for old in {old for statement in of for old in with_statement[statement]}:
+            share = (of & gone[old]).total() / max(of.total(), gone[old].total())
+            if share >= SAME:
+                pairs.append((share, key, old))
+    for _, key, old in sorted(pairs, reverse=True):
+        if key in new and old in gone:
+            del new[key], gone[old]
+    return sum(of.total() for of in new.values())
+
+
+def subjects_beyond(shape: Shape, other: Shape) -> dict[tuple[str, str], Counter[str]]:
+    """What has a file and a name of its own that the other checkout does not have."""
+    files = {place for place, _ in other.subjects}
+    names = {name for _, name in other.subjects if name}
+    return {
+        (place, name): of
+        for (place, name), of in shape.subjects.items()
+        if (place, name) not in other.subjects and (name not in names if name else place not in files)
+    }
 
 
 def per_thousand(shape: Shape, room: str) -> str:
