@@ -25,6 +25,7 @@ STUDIES = {
     "as-good": "mipfs.lab.experiments.as_good",
     "recovery": "mipfs.lab.experiments.recovery",
     "prices": "mipfs.lab.experiments.prices",
+    "rules": "mipfs.lab.experiments.rules",
     "provable": "mipfs.lab.experiments.provable",
     "sketch": "mipfs.lab.experiments.sketch",
 }
