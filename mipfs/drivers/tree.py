@@ -25,6 +25,7 @@ from mipfs.drivers.pieces import MultiplierNumbers, ProofPieces, one_after_the_o
 from mipfs.drivers.separating import Separation, is_bound_lifted, relaxation_sigmas
 from mipfs.drivers.tree_proof import OpenNode, TreeProof
 from mipfs.drivers.waiting import NodeQueue, pack_open_node, unpack_open_node
+from mipfs.inner import rule_trial
 from mipfs.inner.boolean_node import FREE, INSIDE, MOST_TOGETHER, OUTSIDE, States, WarmStart, carries
 from mipfs.inner.completions import are_few
 from mipfs.inner.footpath import RowsOutcome
@@ -68,6 +69,7 @@ class SearchTree(TreeProof):
         self.tol = tol
         self.settings: TreeSettings = run.settings.tree
         self.rule = get_rule(self.settings.branching)
+        rule_trial.check(self.settings.branching, self.rule, begin_memory(self.settings.branching, 1).shape[1])
         problem = run.problem
         self.separation = Separation(problem, run.options.separate, run.settings.separation)
         self.stop = np.zeros(1, dtype=np.int8)
