@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import mipfs
 from mipfs import FSPClassifier
+from mipfs.errors import DataWarning
 
 
 def gappy(seed: int = 0, n: int = 60) -> tuple[np.ndarray, np.ndarray]:
@@ -115,6 +116,10 @@ def test_kinds_of_columns_are_read_as_mipfs_read_reads_them() -> None:
         FSPClassifier(types=types).fit(frame[["a"]].to_numpy(), y)
     with pytest.raises(ValueError, match="it is one of 'date'"):
         FSPClassifier(types={"pay": "money"}).fit(frame, y)
+    with pytest.warns(DataWarning, match=r"give types=\{'day': 'date d/m/y'\}$"):
+        FSPClassifier(M=1, types={"pay": "currency"}).fit(frame, y)
+    with pytest.raises(ValueError, match=r"could not convert string.*set_output"):
+        FSPClassifier().fit(frame.to_numpy(), y)
     with pytest.raises(ValueError, match="has no value at index 0"):
         FSPClassifier(types=types).fit(frame.replace(frame["pay"][0], None), y)
 
