@@ -13,6 +13,7 @@ import pytest
 
 import mipfs
 from mipfs import FSPClassifier
+from mipfs.cli import main
 from mipfs.errors import DataError, UsageError
 from tests import two_checkers
 
@@ -119,6 +120,21 @@ def test_a_benchmark_counts_columns_and_refuses_what_counts_words(table: Path, t
     assert all(one & housing in (housing, set()) and len(one - housing) <= 3 for one in chosen)
     found.save(tmp_path / "bench.json")
     assert json.loads((tmp_path / "bench.json").read_text())["params"]["words"] == "groups"
+
+
+def test_of_several_classes_the_words_of_a_selected_column_have_their_weights(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame, path = pd.read_csv(table), table.with_name("three.csv")
+    frame["repaid"] = np.where(frame["late payments"] > 1, "late", frame["repaid"])
+    frame.to_csv(path, index=False)
+    path.with_suffix(".toml").write_text(
+        '[data]\nlabel = "repaid"\nchecks = false\n[select]\nwords = "groups"\nforced_in = ["housing"]\n'
+    )
+    assert main(["solve", "fsp-m", str(path), "--M", "1", "--C", "1"]) == 0
+    weights = capsys.readouterr().out.partition("The weights")[2].splitlines()
+    rows = [line.split("  ")[1].strip() for line in weights if line.startswith("  ")]
+    assert rows == ["feature", *(f"housing={word}" for word in ("family", "own", "rent")), "(intercept)"]
 
 
 def test_estimators_select_columns_of_words_whole(table: Path) -> None:

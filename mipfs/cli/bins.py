@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mipfs.cli.options import Label, Quiet, Seed
-from mipfs.errors import UsageError
+from mipfs.errors import DataWarning, UsageError
 
 if TYPE_CHECKING:
     from mipfs.lab.scorecard.indicators import Indicators, Table
 
 MOST_THRESHOLDS = 1000
+RECIPE = ("drop", "use", "types", "impute", "missing")
+"""What a description says of a raw table that is for reading it, and not for cutting it."""
 
 
 def bins(
@@ -68,6 +71,13 @@ def bins(
         written = [place]
     else:
         stated = DataDescription.beside(Path(table))
+        if unread := [key for key in RECIPE if key in stated.tables.get("data", {})]:
+            warnings.warn(
+                f"{table}: bins cuts cells as they stand, and [data] {', '.join(unread)} of its .toml is not followed; "
+                "leave such columns out of the table, and write numbers in it",
+                DataWarning,
+                stacklevel=1,
+            )
         found = Indicators.of(cells, label or stated.label or "label", thresholds, codes(special or ()))
         texts = [csv_text(found.rows(cells)), f"{found.to_json()}\n", described(found.label, label, stated.positive)]
         words = word_features(found, cells) if features is not None or each is not None else None

@@ -87,8 +87,10 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     verbose: Any = False
     unknown: Any = "refuse"
     impute: Any = None
+    types: Any = None
     _imputer: Any = None
     _words: Any = None
+    _encoded_words: Any = None  # of the columns that became features before the fit, as in a fold of the calibration
     columns_: Any
 
     def _selection_parameters(self, names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
@@ -147,9 +149,13 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         SuspectWarning
             A column separates the classes alone, is constant or a copy of another, or rows stand there twice.
         """
+        return self._fit_samples(X, y, sample_weight)
+
+    def _fit_samples(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Self:
+        """Fit, where samples of one of the `groups` are in one fold of the calibration."""
         refuse_missing_labels(y)
         with scikit_errors():
-            self._imputer = Imputer.learnt(as_rows(X), self.impute, sample_weight)
+            self._imputer = Imputer.learnt(as_rows(X), self.impute, self.types, sample_weight)
             X, prepared = prepared_of(X, self._imputer)
             self._words = learn_words(X)
             self._reading = reading_of(X, self._words)
@@ -161,14 +167,15 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", None)
         with scikit_errors():
             check_parameters(self)
-            self._check_classes(codes)
+            folds = self._calibration_folds(codes, groups)
             instances = self._binary_instances(X, codes, sample_weight, prepared)
-            warn_of_suspects(instances, "X")
+            warn_of_suspects(instances, "X", stacklevel=4)
             self._keep_scaling(instances[0])
             self._store_fits(
                 self._fit_together(instances) or list(map(self._fit_binary, self._announced_instances(instances)))
             )
-            self._learn_probabilities(X if names is None else _frame_of(X, names), y, codes, sample_weight, prepared)
+            held = X if names is None else _frame_of(X, names)
+            self._learn_probabilities(held, y, codes, sample_weight, prepared, folds)
         if self._words:  # until here they are those of the columns that the words became
             self.columns_, self.feature_names_in_ = names, np.array(names_of(given), dtype=object)
             self.n_features_in_ = self.feature_names_in_.size
@@ -177,7 +184,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
                 f"no feature is worth its weight, and none is selected: {type(self).__name__} tells no sample from "
                 "another; try a larger C, or class_weight='balanced'",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return self
 
@@ -238,8 +245,8 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             class_weight=self.class_weight,
             feature_names=None if names is None else [str(name) for name in names],
         )
-        groups = groups_of(self._words)
-        words = {name: seen for name, seen in (self._words or {}).items() if seen}
+        known = self._words or self._encoded_words
+        groups, words = groups_of(known), {name: seen for name, seen in (known or {}).items() if seen}
         table = getattr(self, "_reading", None)
         if prepared is not None:
             if sample_weight is not None:
@@ -249,11 +256,12 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             [replace(one, groups=groups, words=words, reading=table, prepared=prepared) for one in found]
         )
 
-    def _check_classes(self, codes: Any) -> None:
-        """Refuse samples of too few of a class for what is asked, before anything is solved."""
+    def _calibration_folds(self, codes: Any, groups: Any) -> list[Any]:
+        """The folds that probabilities are calibrated on, where they are; refused before anything is solved."""
+        return []
 
     def _learn_probabilities(
-        self, X: Any, y: Any, codes: Any, sample_weight: Any, prepared: Prepared | None = None
+        self, X: Any, y: Any, codes: Any, sample_weight: Any, prepared: Prepared | None, folds: list[Any]
     ) -> None:
         """Keep what probabilities need, where there are any."""
 
@@ -473,7 +481,7 @@ def solve_problem(problem: Problem, driver: str | None, model: Any, **options: A
         found = f"at a gap of {gap:.2%}" if math.isfinite(gap) else "before there was a bound"
         more = "; a larger time_limit lets it go on" if result.stop_reason is StopReason.TIME_LIMIT else ""
         warnings.warn(
-            f"stopped by {result.stop_reason.name} {found}, see result_{more}", ConvergenceWarning, stacklevel=4
+            f"stopped by {result.stop_reason.name} {found}, see result_{more}", ConvergenceWarning, stacklevel=5
         )
     return result, n_iter
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mipfs.estimators.probable import CalibratedMixin
 from mipfs.estimators.relaxation import Relaxation, RelaxationClassifier
 from mipfs.estimators.samples import keep_parameters
 
 
-class FGMClassifier(RelaxationClassifier):
+class FGMClassifier(CalibratedMixin, RelaxationClassifier):
     """Linear SVM on the features that the convex relaxation picks: as many samples and features as memory holds.
 
     The relaxation of `FSPClassifier`'s problem is solved by generating M features at a time (Tan 2010, 2014). It is
@@ -82,6 +83,9 @@ class FGMClassifier(RelaxationClassifier):
     impute : {"median", "most frequent", "level"}, mapping of column to one of these, or None, default None
         What missing values become, as in `mipfs.read`, learnt in `fit`; of an array "median" or "most frequent". None:
         they are an error.
+    types : mapping of column to kind, or None, default None
+        Columns of a data frame whose text says numbers in another way, as in `mipfs.read`: "date", "currency",
+        "percent", "decimal comma".
 
     Attributes
     ----------
@@ -144,6 +148,7 @@ class FGMClassifier(RelaxationClassifier):
         verbose: bool | int = False,
         unknown: str = "refuse",
         impute: Any = None,
+        types: Mapping[str, str] | None = None,
     ) -> None:
         keep_parameters(self, locals())
 
@@ -166,6 +171,9 @@ class FGMSelector(Relaxation):
     impute : {"median", "most frequent", "level"}, mapping of column to one of these, or None, default None
         What missing values become, as in `mipfs.read`, learnt in `fit`; of an array "median" or "most frequent". None:
         they are an error.
+    types : mapping of column to kind, or None, default None
+        Columns of a data frame whose text says numbers in another way, as in `mipfs.read`: "date", "currency",
+        "percent", "decimal comma".
 
     Attributes
     ----------
@@ -211,5 +219,6 @@ class FGMSelector(Relaxation):
         verbose: bool | int = False,
         unknown: str = "refuse",
         impute: Any = None,
+        types: Mapping[str, str] | None = None,
     ) -> None:
         keep_parameters(self, locals())

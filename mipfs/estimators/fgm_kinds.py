@@ -55,6 +55,9 @@ class GroupFGMClassifier(RelaxationClassifier):
     impute : {"median", "most frequent", "level"}, mapping of column to one of these, or None, default None
         What missing values become, as in `mipfs.read`, learnt in `fit`; of an array "median" or "most frequent". None:
         they are an error.
+    types : mapping of column to kind, or None, default None
+        Columns of a data frame whose text says numbers in another way, as in `mipfs.read`: "date", "currency",
+        "percent", "decimal comma".
 
     Attributes
     ----------
@@ -107,6 +110,7 @@ class GroupFGMClassifier(RelaxationClassifier):
         verbose: bool | int = False,
         unknown: str = "refuse",
         impute: Any = None,
+        types: Mapping[str, str] | None = None,
     ) -> None:
         keep_parameters(self, locals())
 
@@ -154,6 +158,9 @@ class AdditiveFGMClassifier(RelaxationClassifier):
     impute : {"median", "most frequent", "level"}, mapping of column to one of these, or None, default None
         What missing values become, as in `mipfs.read`, learnt in `fit`; of an array "median" or "most frequent". None:
         they are an error.
+    types : mapping of column to kind, or None, default None
+        Columns of a data frame whose text says numbers in another way, as in `mipfs.read`: "date", "currency",
+        "percent", "decimal comma".
 
     Attributes
     ----------
@@ -206,6 +213,7 @@ class AdditiveFGMClassifier(RelaxationClassifier):
         verbose: bool | int = False,
         unknown: str = "refuse",
         impute: Any = None,
+        types: Mapping[str, str] | None = None,
     ) -> None:
         keep_parameters(self, locals())
 
@@ -249,6 +257,9 @@ class PolynomialFGMClassifier(RelaxationClassifier):
     impute : {"median", "most frequent", "level"}, mapping of column to one of these, or None, default None
         What missing values become, as in `mipfs.read`, learnt in `fit`; of an array "median" or "most frequent". None:
         they are an error.
+    types : mapping of column to kind, or None, default None
+        Columns of a data frame whose text says numbers in another way, as in `mipfs.read`: "date", "currency",
+        "percent", "decimal comma".
 
     Attributes
     ----------
@@ -302,6 +313,7 @@ class PolynomialFGMClassifier(RelaxationClassifier):
         verbose: bool | int = False,
         unknown: str = "refuse",
         impute: Any = None,
+        types: Mapping[str, str] | None = None,
     ) -> None:
         keep_parameters(self, locals())
 

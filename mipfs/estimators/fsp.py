@@ -14,6 +14,7 @@ from mipfs.errors import UsageError
 from mipfs.estimators.allowed import names_of, over_weights
 from mipfs.estimators.atoms import AtomClassifier, FittedAtoms, fitted_atoms
 from mipfs.estimators.base import at_most, solve_problem
+from mipfs.estimators.probable import CalibratedMixin
 from mipfs.estimators.refit import refit, refit_bounded
 from mipfs.estimators.samples import keep_parameters
 from mipfs.estimators.signs import signs
@@ -22,7 +23,7 @@ from mipfs.problem import Problem
 from mipfs.shared import shared_problem
 
 
-class FSPClassifier(AtomClassifier):
+class FSPClassifier(CalibratedMixin, AtomClassifier):
     """Linear SVM on the best features, with a proof.
 
         min over σ ∈ {0,1}ᵖ, w, b of  Σ λ_j σ_j + ½ Σ w_j²/σ_j + L(y∘(Xw + b))   s.t.  Σ σ_j ≤ M
@@ -99,6 +100,9 @@ class FSPClassifier(AtomClassifier):
     impute : {"median", "most frequent", "level"}, mapping of column to one of these, or None, default None
         What missing values become, as in `mipfs.read`, learnt in `fit`; of an array "median" or "most frequent". None:
         they are an error.
+    types : mapping of column to kind, or None, default None
+        Columns of a data frame whose text says numbers in another way, as in `mipfs.read`: "date", "currency",
+        "percent", "decimal comma".
 
     Attributes
     ----------
@@ -161,6 +165,7 @@ class FSPClassifier(AtomClassifier):
         verbose: bool | int = False,
         unknown: str = "refuse",
         impute: Any = None,
+        types: Mapping[str, str] | None = None,
     ) -> None:
         keep_parameters(self, locals())
 

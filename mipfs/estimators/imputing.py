@@ -1,4 +1,4 @@
-"""Missing values that an estimator fills in: what stands for them is learnt in `fit`, of its own samples alone."""
+"""What an estimator does to raw columns: text that says numbers by `types`, missing values by what `fit` learnt."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.data.frames import as_rows, is_frame
+from mipfs.data.instance import misspelling_hint
 from mipfs.data.recipe import LEVEL, OTHERS, Filled, Prepared, Recipe, fill_value
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array, Integers
@@ -19,11 +20,11 @@ from mipfs.readers.raw import RecipeInUse
 
 @dataclass(frozen=True, eq=False)
 class Imputer:
-    """What stands for missing values.
+    """How raw columns are read, and what stands for missing values.
 
     Attributes
     ----------
-    recipe : Recipe, what is done about them
+    recipe : Recipe, kinds of columns and what is done about missing values
     known : mapping of a column of a data frame to a number or a word; empty of an array
     names : tuple of str, the columns of the data frame with what is made beside them
     values : (p,) ndarray of an array's columns; empty of a data frame
@@ -35,27 +36,29 @@ class Imputer:
     values: Array
 
     @classmethod
-    def learnt(cls, X: Any, impute: Any, sample_weight: Any = None) -> Imputer | None:
-        """Of the samples that have a weight; None where nothing is to be filled in.
+    def learnt(cls, X: Any, impute: Any, types: Any = None, sample_weight: Any = None) -> Imputer | None:
+        """Of the samples that have a weight; None where nothing is to be filled in or read by a kind.
 
         Raises
         ------
         UsageError
-            `impute` is none of what `mipfs.read` takes, or names columns of an array.
+            `impute` or `types` is none of what `mipfs.read` takes, or names columns of an array.
         DataError
             A column has no value at all.
         """
-        if impute is None:
+        if impute is None and types is None:
             return None
-        recipe = Recipe.of(impute=impute)
+        recipe = Recipe.of(impute=impute, types=types)
         if is_frame(X):
             rows = _weighed_samples(sample_weight, len(X))
             part = X if rows is None else X.iloc[rows]
             preparing = RecipeInUse(recipe)
             every = [str(name) for name in X.columns]
-            for name in recipe.impute:
-                if name not in (OTHERS, *every):
-                    raise UsageError(f"impute names the column {name!r}, which is not there")
+            for what, named in recipe.named().items():
+                for name in named:
+                    if name not in every:
+                        hint = misspelling_hint(name, every)
+                        raise UsageError(f"{what} names the column {name!r}, which is not there; {hint}")
             names, known = list[str](), dict[str, float | str]()
             for k, name in enumerate(every):
                 if not preparing.allows(name):
@@ -66,6 +69,8 @@ class Imputer:
                 known |= {one.name: one.value for one in filled}
             return cls(recipe, known, tuple(names), np.empty(0))
         how = recipe.impute.get(OTHERS)
+        if types is not None:
+            raise UsageError(f"types = {types!r} is about columns with names; give a data frame")
         if how in (None, LEVEL) or len(recipe.impute) > 1:
             raise UsageError(f"impute = {impute!r} is about columns with names; give a data frame, or impute='median'")
         Z = _numeric_copy(X)
@@ -89,7 +94,8 @@ class Imputer:
         for k, column in enumerate(X.columns):
             name = str(column)
             if name not in self.known:
-                columns[name] = X.iloc[:, k]
+                is_typed = name in self.recipe.types
+                columns[name] = column_values(X, k, name, preparing=preparing) if is_typed else X.iloc[:, k]
                 continue
             values = column_values(X, k, name, preparing=preparing)
             made, contents, filled = preparing.fill([name], [values], FRAME)

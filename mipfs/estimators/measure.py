@@ -84,6 +84,9 @@ class MeasureClassifier(LinearClassifier):
     impute : {"median", "most frequent", "level"}, mapping of column to one of these, or None, default None
         What missing values become, as in `mipfs.read`, learnt in `fit`; of an array "median" or "most frequent". None:
         they are an error.
+    types : mapping of column to kind, or None, default None
+        Columns of a data frame whose text says numbers in another way, as in `mipfs.read`: "date", "currency",
+        "percent", "decimal comma".
 
     Attributes
     ----------
@@ -138,6 +141,7 @@ class MeasureClassifier(LinearClassifier):
         verbose: bool | int = False,
         unknown: str = "refuse",
         impute: Any = None,
+        types: Mapping[str, str] | None = None,
     ) -> None:
         keep_parameters(self, locals())
 

@@ -107,6 +107,8 @@ def check(model: LinearClassifier) -> None:
         raise UsageError(f"this {name} is not linear in the columns of X, and has no ONNX graph here")
     if model.impute is not None:
         raise UsageError("missing values have no ONNX graph here; fill them in by a step of the pipeline before")
+    if model.types is not None:
+        raise UsageError("text that says numbers has no ONNX graph here; make numbers of it before")
     if model._words is not None:
         raise UsageError("columns of words have no ONNX graph here; encode them by a step of the pipeline before")
     if any(one["method"] != SIGMOID for one in _calibrations_of(model)):

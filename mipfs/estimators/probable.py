@@ -7,13 +7,14 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from types import MethodType
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from mipfs.data.recipe import Prepared
+from mipfs.data.split import Pair
 from mipfs.errors import SuspectWarning, UsageError
 from mipfs.estimators.imputing import fill_missing
 from mipfs.estimators.samples import class_weights, sample_weights
@@ -59,55 +60,76 @@ class ProbabilityMixin:
     def _is_calibrated(self) -> bool:
         return bool(getattr(self, "probability", False)) and not says_odds(getattr(self, "loss", None))
 
-    def _check_classes(self, codes: Integers) -> None:
-        """Refuse a class of one sample, which is missing from a fold's training part.
+    def _calibration_folds(self, codes: Integers, groups: Any) -> list[Pair]:
+        """Folds with the classes in proportion, and every group in one; none where nothing is calibrated.
 
         Raises
         ------
         UsageError
+            A class of one sample or group, which is missing from a fold's training part.
         """
+        if not self._is_calibrated:
+            return []
         counts = np.bincount(codes, minlength=self.classes_.size)
         rare = int(counts.argmin())
-        if self._is_calibrated and counts[rare] < 2:
+        if counts[rare] < 2:
             asked = f"probability=True calibrates on {FOLDS} folds, which need 2 of each class at least"
             raise UsageError(f"class {self.classes_[rare]!s} has {counts[rare]} sample; {asked}")
+        if groups is None:
+            return list(StratifiedKFold(FOLDS).split(codes, codes))
+        given = np.asarray(groups)
+        if given.shape != codes.shape or any(one is None or one != one for one in given.tolist()):
+            raise UsageError(f"groups has the shape {given.shape}; give one of {codes.size} samples each, none missing")
+        names, of = np.unique(given.astype(str), return_inverse=True)
+        if names.size < 2:
+            raise UsageError("groups holds one group, and folds that keep it whole are none; leave it out")
+        parts = list(StratifiedGroupKFold(min(FOLDS, names.size)).split(codes, codes, of))
+        for train, _ in parts:
+            absent = np.setdiff1d(codes, codes[train])
+            if absent.size:
+                raise UsageError(
+                    f"class {self.classes_[absent[0]]!s} is in too few of the {names.size} groups: a fold of the "
+                    "calibration trains on none of it; give finer groups, or probability=False"
+                )
+        return [pair for pair in parts if pair[1].size]
 
     def _learn_probabilities(
-        self, X: Any, y: Any, codes: Integers, sample_weight: Any, prepared: Prepared | None = None
+        self, X: Any, y: Any, codes: Integers, sample_weight: Any, prepared: Prepared | None, folds: list[Pair]
     ) -> None:
         """Keep the weights of the classes, and calibrate where that is asked for."""
         weights = sample_weights(sample_weight, codes.size)
         totals = np.bincount(codes, weights, self.classes_.size).astype(float)
         self._weights: Array = class_weights(self.class_weight, self.classes_, totals)
         self._calibrations: list[dict[str, Any]] = []
-        if not self._is_calibrated:
+        if not folds:
             return
-        plain = clone(self).set_params(probability=False)
-        params = None if sample_weight is None else {"sample_weight": weights}
+        given = None if sample_weight is None else weights
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SuspectWarning)  # it was said of the whole
-            if prepared is None:
-                scores = cross_val_predict(plain, X, y, cv=FOLDS, method="decision_function", params=params)
-            else:
-                scores = self._scores_refilled(plain, X, y, weights, prepared)
-        columns = scores[:, None] if scores.ndim == 1 else scores
-        ones = [1] if scores.ndim == 1 else range(self.classes_.size)
-        given = None if sample_weight is None else weights
-        for k, scored in zip(ones, columns.T, strict=True):
-            self._calibrations.append(fit_calibration(scored, np.where(codes == k, 1.0, -1.0), FOLDS, given))
+            columns = self._scores_of_folds(X, y, given, prepared, folds)
+        for k, scored in zip([1] if self.classes_.size == 2 else range(self.classes_.size), columns.T, strict=True):
+            self._calibrations.append(fit_calibration(scored, np.where(codes == k, 1.0, -1.0), len(folds), given))
         found = getattr(self, "result_", None)
         if isinstance(found, Result):
             self.result_ = replace(found, calibration=self._calibrations[0])
 
-    def _scores_refilled(self, plain: Any, X: Any, y: Any, weights: Array, prepared: Prepared) -> Array:
-        """As `cross_val_predict`, where missing values are filled in by what the training part of each fold says."""
-        found = np.zeros((y.size, self.classes_.size) if self.classes_.size > 2 else y.size)
-        plain.set_params(impute=None)
-        for train, test in StratifiedKFold(FOLDS).split(np.zeros(y.size), y):
-            held = fill_missing(prepared, X, getattr(self, "feature_names_in_", None), train[weights[train] != 0])
+    def _scores_of_folds(
+        self, X: Any, y: Any, weights: Array | None, prepared: Prepared | None, folds: list[Pair]
+    ) -> Array:
+        """Scores of every test part, (n, K), K = 1 for two classes, by a fit on its training part.
+
+        Missing values are filled in by what the training part says.
+        """
+        plain = clone(self).set_params(probability=False, impute=None, types=None)
+        plain._encoded_words = getattr(self, "_words", None)
+        found = np.zeros((y.size, 1 if self.classes_.size == 2 else self.classes_.size))
+        for train, test in folds:
+            held, fit = X, train if weights is None else train[weights[train] != 0]
+            if prepared is not None:
+                held = fill_missing(prepared, X, getattr(self, "feature_names_in_", None), fit)
             taken = held.iloc if hasattr(held, "iloc") else held
-            fold = plain.fit(taken[train], y[train], sample_weight=weights[train])
-            found[test] = fold.decision_function(taken[test])
+            fold = plain.fit(taken[train], y[train], None if weights is None else weights[train])
+            found[test] = fold.decision_function(taken[test]).reshape(test.size, -1)
         return found
 
     @_OfProbabilities
@@ -139,3 +161,43 @@ class ProbabilityMixin:
             found = of_logistic(columns, None) / self._weights
         total = found.sum(axis=1, keepdims=True)
         return np.asarray(np.where(total > 0, found / np.where(total > 0, total, 1.0), 1.0 / found.shape[1]))
+
+
+class CalibratedMixin:
+    """What a classifier with `probability` is told besides: which samples belong together."""
+
+    __metadata_request__fit: ClassVar = {"groups": True}
+    _fit_samples: Callable[..., Any]
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fit.
+
+        Parameters
+        ----------
+        X : (n, p) array-like, data frame or sparse matrix
+        y : (n,) array-like of class labels, at least two of them
+        sample_weight : (n,) array-like >= 0, optional
+            Sample i has the loss weight C·sample_weight_i; samples of weight 0 are left out.
+        groups : (n,) array-like, optional
+            Samples that belong together, such as those of a patient: no fold of ``probability=True`` takes them apart.
+            Nothing else looks at it. Where metadata are routed it is asked for.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            Bad data, or a parameter out of its range.
+
+        Warns
+        -----
+        ConvergenceWarning
+            A limit stopped a driver before its gap was closed; `result_` says how large it is.
+        UserWarning
+            Nothing is selected.
+        SuspectWarning
+            A column separates the classes alone, is constant or a copy of another, or rows stand there twice.
+        """
+        return self._fit_samples(X, y, sample_weight, groups)  # type: ignore[no-any-return]

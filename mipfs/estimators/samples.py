@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import validate_data
 
+from mipfs.data.frames import is_frame
 from mipfs.data.instance import Instance, Labels, Scaling
 from mipfs.data.matrix import refuse_wide, too_wide
 from mipfs.errors import MipfsError
@@ -45,6 +46,9 @@ def validated(model: Any, X: Any, *args: Any, **options: Any) -> Any:
             raise
         raise ValueError(str(too_wide(*X.shape))) from None
     except ValueError as error:
+        if "could not convert string" in str(error) and not is_frame(X):
+            remedy = "columns of words are for data frames; give one (set_output(transform='pandas') of a step before)"
+            raise ValueError(f"{error}: {remedy}") from None
         if "Input X contains NaN" not in str(error) or getattr(model, "impute", "") is not None:
             raise
         raise ValueError("Input X contains NaN; fill missing values in, or give impute='median'") from None

@@ -11,13 +11,14 @@ import numpy as np
 from mipfs.data.checks import refuse_masked
 from mipfs.data.frames import as_rows, is_frame
 from mipfs.data.instance import misspelling_hint
-from mipfs.data.recipe import number_of
+from mipfs.data.recipe import MONTH_FIRST, number_of
 from mipfs.data.table_reading import TableReading
 from mipfs.data.unknown_words import is_none, refuse_none_of_two, warn_of_unknown
 from mipfs.errors import DataError, DataWarning, UsageError
 from mipfs.readers.columns import hardly_categories, tell_apart
 from mipfs.readers.frames import FRAME, as_words, column_values
 from mipfs.readers.raw import PLAIN, RecipeInUse
+from mipfs.readers.typed import fits_both_orders, looks_like
 
 Words = dict[str, tuple[str, ...]]
 
@@ -45,9 +46,13 @@ def learn_words(X: Any) -> Words | None:
             continue
         words = tuple(str(word) for word in np.unique(values))
         if hardly_categories(words, len(X)):
+            kind = looks_like(words)
+            cure = "make numbers of it" if kind is None else f"give types={{{name!r}: {kind!r}}}"
+            if fits_both_orders(kind, words):
+                cure = f"{cure}, or {MONTH_FIRST!r} in its place: all cells fit both orders"
             warnings.warn(
                 f"{FRAME}: column {name!r} holds {len(words)} different words in {len(X)} rows, such as {words[0]!r}, "
-                "as IDs and dates do, and is left out; drop it, or make numbers of it",
+                f"as IDs and dates do, and is left out; drop it, or {cure}",
                 DataWarning,
                 stacklevel=4,
             )

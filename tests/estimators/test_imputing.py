@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import mipfs
 from mipfs import FSPClassifier
+from mipfs.errors import DataWarning
 
 
 def gappy(seed: int = 0, n: int = 60) -> tuple[np.ndarray, np.ndarray]:
@@ -87,6 +88,40 @@ def test_probabilities_learn_medians_fold_by_fold() -> None:
 
     right = fit_calibration(scores, np.where(y == "yes", 1.0, -1.0), 5)
     assert model.result_.calibration["a"] == pytest.approx(right["a"], abs=1e-6)
+
+
+def test_kinds_of_columns_are_read_as_mipfs_read_reads_them() -> None:
+    r = np.random.default_rng(2)
+    pay, y = r.integers(1000, 9000, 40), np.arange(40) % 2
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(r.integers(0, 900, 40), "D")
+    frame = pd.DataFrame(
+        {"pay": [f"${one:,}.50" for one in pay], "day": days.strftime("%d/%m/%Y"), "a": r.normal(size=40)}
+    )
+    frame.loc[y == 1, "pay"] = [f"${one:,}.00" for one in pay[y == 1] + 3000]
+    types = {"pay": "currency", "day": "date d/m/y"}
+    given = {"M": 2, "C": 1.0, "scale": "standard"}
+    model = FSPClassifier(**given, types=types, probability=True).fit(frame, y)
+    data = mipfs.read(frame.assign(label=y), scale="standard", types=types)
+    assert model.result_.data_sha256 == data.sha256
+    assert model.verify(frame, y).accepted
+    numbers = pd.DataFrame(data.X * data.scale + data.shift, columns=data.feature_names)[["pay", "day", "a"]]
+    same = FSPClassifier(**given, probability=True).fit(numbers, y)
+    np.testing.assert_allclose(model.predict_proba(frame), same.predict_proba(numbers), atol=1e-6)
+    assert model.decision_function([frame.iloc[3].to_dict()]) == pytest.approx(model.decision_function(frame)[3])
+    with pytest.raises(ValueError, match="pay"):
+        model.predict(frame.assign(pay=["much"] * 40))
+    with pytest.raises(ValueError, match="which is not there; did you mean 'pay'"):
+        FSPClassifier(types={"pays": "currency"}).fit(frame, y)
+    with pytest.raises(ValueError, match="give a data frame"):
+        FSPClassifier(types=types).fit(frame[["a"]].to_numpy(), y)
+    with pytest.raises(ValueError, match="it is one of 'date'"):
+        FSPClassifier(types={"pay": "money"}).fit(frame, y)
+    with pytest.warns(DataWarning, match=r"give types=\{'day': 'date d/m/y'\}$"):
+        FSPClassifier(M=1, types={"pay": "currency"}).fit(frame, y)
+    with pytest.raises(ValueError, match=r"could not convert string.*set_output"):
+        FSPClassifier().fit(frame.to_numpy(), y)
+    with pytest.raises(ValueError, match="has no value at index 0"):
+        FSPClassifier(types=types).fit(frame.replace(frame["pay"][0], None), y)
 
 
 @pytest.mark.slow

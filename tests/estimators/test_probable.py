@@ -13,7 +13,7 @@ from scipy.special import expit
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import StratifiedGroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -141,6 +141,49 @@ def test_a_class_of_one_sample_is_named_before_anything_is_solved(monkeypatch: p
     X, y = np.random.default_rng(0).normal(size=(40, 3)), np.array(["often"] * 39 + ["once"])
     with pytest.raises(ValueError, match=r"class once has 1 sample; probability=True calibrates on 5 folds"):
         mipfs.FSPClassifier(M=2, probability=True).fit(X, y)
+
+
+def test_groups_stay_whole_in_the_folds_of_the_calibration() -> None:
+    of = np.repeat([f"patient {i}" for i in range(30)], 4)
+    plain = mipfs.FGMClassifier(2, C=0.5)
+    parts = list(StratifiedGroupKFold(5).split(X, Y, of))
+    wanted = CalibratedClassifierCV(plain, ensemble=False, cv=parts).fit(X, Y)
+    model = mipfs.FGMClassifier(2, C=0.5, probability=True).fit(X, Y, groups=of)
+    np.testing.assert_allclose(model.predict_proba(X), wanted.predict_proba(X), atol=1e-6)
+    assert (
+        np.abs(
+            model.predict_proba(X) - mipfs.FGMClassifier(2, C=0.5, probability=True).fit(X, Y).predict_proba(X)
+        ).max()
+        > 1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (np.arange(40) // 20, "class 1 is in too few of the 2 groups"),
+        (np.zeros(40), "groups holds one group"),
+        (np.zeros(39), r"groups has the shape \(39,\); give one of 40 samples"),
+        ([None] * 40, "none missing"),
+        ([np.nan] * 40, "none missing"),
+    ],
+)
+def test_groups_that_a_calibration_cannot_keep_whole_are_refused(
+    groups: Any, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mipfs.estimators.base.solve", None)
+    y = np.r_[np.zeros(20), np.arange(20) % 2].astype(int)
+    with pytest.raises(ValueError, match=message):
+        mipfs.FSPClassifier(M=2, probability=True).fit(X[:40], y, groups=groups)
+
+
+@pytest.mark.parametrize("rule", [{"forced_in": ["home"]}, {"cost": {"home": 3.0}, "budget": 4.0}, {"atoms": "groups"}])
+def test_folds_of_the_calibration_know_columns_of_words(rule: dict[str, Any]) -> None:
+    frame, y = frame_of()
+    model = mipfs.FSPClassifier(2, C=0.1, scale="standard", probability=True, **rule).fit(frame[["home", "income"]], y)
+    assert model.result_.calibration["samples"] == len(y)
+    same = mipfs.FSPClassifier(2, C=0.1, scale="standard", **rule).fit(frame[["home", "income"]], y)
+    assert model.result_.selected == same.result_.selected
 
 
 def test_what_has_no_probabilities_says_how_to_get_some() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import sklearn
+from sklearn.base import clone
 from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -66,6 +67,15 @@ def test_a_search_hands_them_to_fits_and_scores() -> None:
     assert search.cv_results_["mean_test_score"][0] == pytest.approx(by_hand.mean())
     whole = classifier(**search.best_params_).fit(X, y, sample_weight=w)
     assert search.best_estimator_.support_.tolist() == whole.support_.tolist()
+
+
+def test_groups_reach_the_splitter_and_the_calibration_of_each_fit() -> None:
+    X, y, w = drawn()
+    of, model = np.arange(60) // 4, FSPClassifier(M=1, scale="standard", probability=True)
+    search = GridSearchCV(model, {"C": [0.1]}, cv=GroupKFold(2)).fit(X, y, groups=of)
+    whole = clone(model).set_params(C=0.1).fit(X, y, groups=of)
+    np.testing.assert_allclose(search.predict_proba(X), whole.predict_proba(X))
+    assert np.abs(whole.predict_proba(X) - whole.fit(X, y, sample_weight=w).predict_proba(X)).max() > 0.01
 
 
 def test_what_was_not_asked_for_is_refused() -> None:

@@ -16,7 +16,8 @@ import pytest
 
 import mipfs
 from mipfs.cli import main
-from mipfs.errors import UsageError
+from mipfs.cli.bins import bins
+from mipfs.errors import DataWarning, UsageError
 from tests.certificate.test_second_reading import judged
 from tests.oracles import svm_value
 
@@ -191,6 +192,14 @@ def test_columns_of_words_count_as_columns(tmp_path: Path, capsys: pytest.Captur
     selected = mipfs.Result.load(tmp_path / "r.json").selected
     assert len(selected) > 1
     assert len({name.partition("=")[0] for name in selected}) == 1
+
+
+def test_what_a_description_says_of_reading_is_named_where_it_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id,income,risk\n1,$5,good\n2,$7,bad\n3,$5,good\n4,$9,bad\n")
+    said = '[data]\nlabel = "risk"\ndrop = ["id"]\ntypes = { income = "currency" }\n'
+    (tmp_path / "t.toml").write_text(said)
+    with pytest.warns(DataWarning, match=r"t.csv: bins cuts cells as they stand, and \[data\] drop, types of its"):
+        bins(str(tmp_path / "t.csv"), str(tmp_path / "cut.csv"), quiet=True)
 
 
 def test_a_raw_table_is_sent_through_bins(made: tuple[Path, list[dict[str, str]]]) -> None:

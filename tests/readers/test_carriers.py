@@ -156,6 +156,38 @@ def test_every_kind_of_column_and_boolean_labels(name: str, tmp_path: Path) -> N
     assert result.evaluate(new)["accuracy"] == result.evaluate(frame)["accuracy"]
 
 
+def test_odd_names_and_cells_are_the_same_whatever_carries_them(tmp_path: Path) -> None:
+    """Quotes, separators and blanks in names and words; words that say numbers, of several ways to write them."""
+    r = np.random.default_rng(3)
+    words = {
+        "x,y": ["a, b", 'say "hi"', "x;y", "ü ß", "t\tab"],
+        'q"uote=': [" own", "own ", "Own", " free "],
+        "日本 €": ["007", "10", "+1", "-3", ".5", "2.", "1e3"],
+        "1": ["1_000", "0x10", "x"],
+        " true ": ["TRUE", "FALSE"],
+    }
+    frame = pd.DataFrame(
+        {name: [str(one) for one in r.permutation([*some] * 12)[:24]] for name, some in words.items()}, dtype=object
+    )
+    frame["big"] = r.integers(2**53, 2**62, 24)
+    frame["tiny"] = r.normal(size=24) * 1e-12
+    frame[LABEL] = np.where(np.arange(24) % 2 == 0, "x y", "ü")
+    right = mipfs.read(frame, label=LABEL, checks=False)
+    assert list(right.feature_names) == [
+        *(f"x,y={word}" for word in sorted(words["x,y"])),
+        *(f'q"uote=={word}' for word in ("Own", "free", "own")),
+        *("日本 €", "1=0x10", "1=1_000", "1=x", "true", "big", "tiny"),
+    ]
+    for name, carry in CARRIERS.items():
+        try:
+            given = carry(frame, tmp_path)
+        except pytest.skip.Exception:
+            continue
+        data = mipfs.read(given, label=LABEL, checks=False)
+        assert data.feature_names == right.feature_names, name
+        assert data.sha256 == right.sha256, name
+
+
 def test_blanks_around_names_labels_and_words_do_not_count(tmp_path: Path) -> None:
     r = np.random.default_rng(0)
     frame = pd.DataFrame({" a ": r.normal(size=40), " w": r.choice([" u", "v ", "x"], 40)})

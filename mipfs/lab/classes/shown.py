@@ -7,6 +7,7 @@ from dataclasses import replace
 from mipfs.report.blocks import NamedValues, ReportBlock, Sentence, Table
 from mipfs.report.numbers import number, percent
 from mipfs.result.class_results import ClassResults
+from mipfs.result.interactions import groups_of
 from mipfs.result.words import UNSAID, bounds_in_words
 
 
@@ -20,7 +21,7 @@ def blocks(found: ClassResults) -> list[ReportBlock]:
         ("bound", number(found.bound)),
         ("gap", percent(found.gap)),
         ("driver", f"{found.proofs[0].driver}, {seconds:.2f} s"),
-        ("selected", f"{len(found.selected)} features"),
+        ("selected", f"{len(found.selected)} {'features' if groups_of(found.classifiers[0]) is None else 'groups'}"),
     ]
     if found.together is not None and found.bias:
         pairs.append(("intercepts", "one a class, penalised as a weight is"))
@@ -56,9 +57,11 @@ def classes_table(found: ClassResults) -> Table:
 
 def weights_table(found: ClassResults) -> Table:
     """The weights of every class, a column each."""
+    of_columns = [name for one in found.classifiers for name in one.weights]
+    names = found.selected if {*of_columns} <= {*found.selected} else [*dict.fromkeys(of_columns)]  # of whole groups
     weights = [
         (name, *(number(one.weights[name]) if name in one.weights else "-" for one in found.classifiers))
-        for name in found.selected
+        for name in names
     ]
     ends = ("(intercept)", *(number(one.intercept) for one in found.classifiers))
     return Table(("feature", *(str(label) for label in found.classes)), [*weights, ends], left=1)
