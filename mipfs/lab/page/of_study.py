@@ -264,8 +264,8 @@ def reported_html(study: Reported, score: Score | None, level: int) -> str:
 
 
 def _judged_parts(study: Reported, score: Score) -> list[str]:
-    """How a card does on labelled data, and what that is by total."""
+    """How a card does on labelled data, and on others than those of training, whose totals it has, by total."""
     parts = [judged_html(score)]
-    if isinstance(study, Scorecard) and "totals" in score:
+    if isinstance(study, Scorecard) and "totals" in score and not score.get("trained_on"):
         parts.append(f'<div class="scroll">{judged_table(score["totals"], study.result.labels).html()}</div>')
     return parts

@@ -110,8 +110,8 @@ class CardComparison:
         head = ("features", "objective", "bound", "with real weights", "error")
         blocks: list[ReportBlock] = [Table(head, rows, title="Cards of the near-optimal sets, the best first")]
         if more := self.tried - len(rows):
-            blocks.append(Sentence(f"and {many(more, 'more card', 'more cards')}, which --cards FILE has"))
-        return blocks
+            blocks.append(Sentence(f"and {many(more, 'more card', 'more cards')}"))
+        return [*blocks, Sentence("--cards FILE writes them all with their points; the JSON has the best alone")]
 
 
 @dataclass(frozen=True)
@@ -588,12 +588,12 @@ def _totals_table(card: Scorecard, positive: str) -> Table:
         scores = [[f"{v:.0f}" for v in card.odds_scores(np.array([one["from"], one["to"]]))] for one in card.rates()]
         rows = [(*row, a if a == b else f"{a} to {b}") for row, (a, b) in zip(rows, scores, strict=True)]
     if not card.has_probabilities:
-        return Table(head, rows, title="Totals in these data", left=2)
+        return Table(head, rows, title="Totals in the training data", left=2)
     ends = np.array([[row["from"], row["to"]] for row in card.rates()])
     sure = card.probabilities(ends)
     cells = [f"{low:.1%}" if f"{low:.1%}" == f"{high:.1%}" else f"{low:.1%} to {high:.1%}" for low, high in sure]
     told = [(*row, cell) for row, cell in zip(rows, cells, strict=True)]
-    return Table((*head, f"probability of {positive}"), told, title="Totals in these data", left=2)
+    return Table((*head, f"probability of {positive}"), told, title="Totals in the training data", left=2)
 
 
 def _odds_words(card: Scorecard) -> list[tuple[str, str]]:
