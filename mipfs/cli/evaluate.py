@@ -48,18 +48,29 @@ def evaluate(
     write_json(document, json)
     if json != "-" and not quiet:
         _show(document)
+        if card is not None:
+            from mipfs.cli.text import show_blocks
+            from mipfs.lab.scorecard.judged import judged_table
+
+            show_blocks([judged_table(document["totals"], result.labels)])
     return 0
 
 
 def judge(result: Result, data: Instance, card: Scorecard | None = None, positive: Any = None) -> dict[str, Any]:
-    """What `mipfs.result.score.score` says of a classifier, or of a card by its own scores and probabilities."""
+    """What `mipfs.result.score.score` says of a classifier, or of a card by its own scores and probabilities.
+
+    Of a card the shares of every range of totals stand beside it, those of its own positive class.
+    """
     from mipfs.result.score import score
 
     if card is None:
         return score(result, data, positive)
+    from mipfs.lab.scorecard.judged import judged_totals
+
     totals = card.totals(data)
     chances = card.probabilities(totals) if card.has_probabilities else None
-    return score(result, data, positive, values=card.scores(totals), chances=chances)
+    found = score(result, data, positive, values=card.scores(totals), chances=chances)
+    return {**found, "totals": judged_totals(card, totals, data.y)}
 
 
 def card_of(file: str, held: FileContents) -> Scorecard | None:

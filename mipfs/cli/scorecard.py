@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, Report, ResultFile, Scale, Seed, TotalLimit, Words
+from mipfs.errors import UsageError
 
 
 def scorecard(
@@ -38,6 +39,12 @@ def scorecard(
     base_odds: Annotated[
         float, typer.Option("--base-odds", metavar="O", help="Odds of O to 1 at the base score.")
     ] = 50.0,
+    cards: Annotated[
+        str | None,
+        typer.Option(
+            "--cards", metavar="FILE", help="Of near-optimal sets: all of their cards, as FILE.csv or FILE.tex."
+        ),
+    ] = None,
     time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Stop after so long.")] = 60.0,
     gap: Annotated[float, typer.Option("--gap", metavar="GAP", help="Stop at this relative gap; 0.02 is 2%.")] = 1e-3,
     scale: Scale = None,
@@ -57,6 +64,7 @@ def scorecard(
     """
     from mipfs.cli.checks import data_of
     from mipfs.cli.output import check_page, check_target, tell_page, write_json, write_page
+    from mipfs.cli.table import check_kind, write_table
     from mipfs.cli.text import say, show_blocks
     from mipfs.lab import scorecard as card
     from mipfs.plumbing import output_file
@@ -66,11 +74,21 @@ def scorecard(
     inputs = (documents.split_point(result_file)[0], data_file)
     check_target(json, *inputs, pair=True)
     check_page(report, *inputs, outputs=(json,))
+    if cards is not None:
+        check_kind("--cards", cards)
+        check_target(cards, *inputs, json, report, option="--cards")
     result = documents.load_to_pose(result_file)
     data = data_of(result, data_file, scale.value if scale else None, label, positive, words)
     how: dict[str, Any] = {"points": points, "bins": bins, "near_optimal": near_optimal, "joint": joint}
     how |= {"pdo": pdo, "base_score": base_score, "base_odds": base_odds}
     found = card.scorecard(result, data, **how, time_limit=time_limit, gap=gap)
+    if cards is not None:
+        if found.among is None:
+            raise UsageError(
+                "--cards lists the cards of near-optimal sets, and there are none; solve with --pool-gap 0.05, and "
+                "make the card without --joint and --no-near-optimal"
+            )
+        write_table(cards, found.among.table())
     if json == "-":
         write_json(found.document(), json)
     elif json is not None:

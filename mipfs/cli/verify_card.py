@@ -99,7 +99,7 @@ def _show(report: CardReport, document: Mapping[str, Any], result: Result) -> No
         for (low, high), row in zip(ends, report.totals, strict=True)
     ]
     heads = ("total", "decision", "samples", f"labelled {positive}")
-    show_table(heads, rates, title="Totals in these data", left=2)
+    show_table(heads, rates, title="Totals in the training data", left=2)
     say("\nthe features:")
     if report.version > 1:
         show_report(report.result, result)

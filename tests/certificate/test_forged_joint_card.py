@@ -38,6 +38,7 @@ def cards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Pat
         ("plain", 11, ["-p", "loss=hinge"], 0),
         ("cut", 12, ["-p", "loss=logistic"], 3),
         ("less", 11, ["-p", "loss=hinge"], 0),
+        ("open", 11, ["-p", "loss=logistic"], 0),
     ):
         folder = tmp_path_factory.mktemp(name)
         data, result, card = table(folder, seed, 30, 5), str(folder / "r.json"), folder / "c.json"
@@ -48,7 +49,9 @@ def cards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Pat
             (folder / f"t{seed}.toml").write_text(f'[select]\nforced_out = ["{used}"]\n')
         solved = ["solve", "fsp-m", str(data), "--scale", "standard", "-p", "M=2", *options, *more]
         assert main([*solved, "--json", result, "-q"]) == 0
-        how = ["--joint", "--points", "2", "--bins", str(bins), "--gap", "1e-6", "--json", str(card), "-q"]
+        gap = "0.1" if name == "open" else "1e-6"
+        how = ["--joint", "--points", "2", "--bins", str(bins), "--gap", gap, "--json", str(card), "-q"]
+        how += ["--pdo", "20"] if name == "cut" else []
         assert main(["scorecard", result, str(data), *how]) == 0
         found[name] = card, data
     for name, seed in (("rows", 25), ("steps", 13)):
@@ -225,6 +228,68 @@ def test_a_change_of_what_is_stated_is_refused(cards: dict[str, tuple[Path, Path
     card, data = cards[which]
     document, arrays = of(card)
     change(document)
+    first, other = words(card, data, document, arrays)
+    assert first == "rejected"
+    assert other.startswith("rejected")
+
+
+def another(value: float, rng: np.random.Generator) -> float:
+    """A number beside this one: from a hundredth of it away to all of it."""
+    away = float(rng.choice([-1.0, 1.0]) * 10.0 ** rng.uniform(-2, 0))
+    return value * (1.0 + away) if value else away
+
+
+def one_point(document: Json, rng: np.random.Generator) -> None:
+    line, K = rng.choice(document["card"]), document["most_points"]
+    line["points"] = int(rng.choice([k for k in range(-K, K + 1) if k != line["points"]]))
+
+
+def one_threshold(document: Json, rng: np.random.Generator) -> None:
+    line = rng.choice([line for line in document["card"] if line["threshold"] is not None])
+    line["threshold"] = another(line["threshold"], rng)
+
+
+def one_total(document: Json, rng: np.random.Generator) -> None:
+    row, name = rng.choice(document["totals"]), str(rng.choice(["from", "to", "samples", "positives", "decision"]))
+    if name == "decision":
+        (row[name],) = {"yes", "no"} - {row[name]}
+    elif name in ("from", "to"):
+        row[name] = another(row[name], rng)
+    else:
+        row[name] += int(rng.choice([-1, 1]))
+
+
+def one_bound(document: Json, rng: np.random.Generator) -> None:
+    """Above what is proven: of the open card up to the objective, of others beyond; the gap as it says."""
+    bound, objective = document["bound"], document["objective"]
+    is_open = document["gap"] > 1e-3
+    raised = bound + (objective - bound) * rng.uniform() if is_open else objective * (1.0 + 10.0 ** rng.uniform(-7, 0))
+    document |= {"bound": raised, "gap": max(0.0, (objective - raised) / objective)}
+
+
+ONE: dict[str, tuple[tuple[str, ...], Callable[[Json, np.random.Generator], None]]] = {
+    "point": (("plain", "cut", "less", "rows", "steps"), one_point),
+    "threshold": (("cut",), one_threshold),
+    "intercept": (("cut", "rows", "steps"), lambda d, rng: d.update(intercept=another(d["intercept"], rng))),
+    "total": (("plain", "cut", "steps"), one_total),
+    "probability": (("cut", "rows", "steps"), lambda d, rng: d.update(scale=another(d["scale"], rng))),
+    "odds": (
+        ("cut",),
+        lambda d, rng: (at := str(rng.choice([*d["odds"]]))) and d["odds"].update({at: another(d["odds"][at], rng)}),
+    ),
+    "bound": (("plain", "cut", "less", "rows", "steps", "open", "open", "open"), one_bound),
+}
+
+
+@pytest.mark.sampled(211)
+@pytest.mark.parametrize("seed", range(FORGERIES))
+def test_no_number_of_a_card_may_be_another(cards: dict[str, tuple[Path, Path]], seed: int) -> None:
+    """A point, a threshold, the intercept, a total, a probability by its scale, odds, or the bound."""
+    rng = np.random.default_rng([65, seed])
+    of_cards, change = list(ONE.values())[seed % len(ONE)]
+    card, data = cards[str(rng.choice(of_cards))]
+    document, arrays = of(card)
+    change(document, rng)
     first, other = words(card, data, document, arrays)
     assert first == "rejected"
     assert other.startswith("rejected")

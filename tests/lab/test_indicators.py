@@ -50,7 +50,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str,
     folder = tmp_path_factory.mktemp("bins")
     table(folder / "t.csv", 0)
     names = {name: str(folder / name) for name in ("t.csv", "b.csv", "b.lp", "r.json", "card.json", "card.html")}
-    asked = ["--thresholds", "3", "--special", "income=-9,999", "--features", "3", "--each", "1", "--label", "risk"]
+    asked = ["--thresholds", "3", "--special", "income=-9,999,-7", "--features", "3", "--each", "1", "--label", "risk"]
     assert main(["bins", names["t.csv"], "-o", names["b.csv"], *asked, "-q"]) == 0
     problem = ["-p", "M=6", "-p", "C=1", "-p", "loss=logistic", "--subject-to", names["b.lp"], "--positive", "good"]
     assert main(["solve", "fsp-m", names["b.csv"], *problem, "--json", names["r.json"], "-q"]) == 0
@@ -220,7 +220,34 @@ def test_a_card_is_judged_by_its_own_probabilities(made: tuple[Path, list[dict[s
     asked = ["report", str(folder / "card.json"), "--data", cut, "-o", page, "--json", str(shown), "-q"]
     assert main(asked) == 0
     (item,) = json.loads(shown.read_text())["items"]
-    assert item["score"]["brier"] == json.loads(judged_as.read_text())["brier"]
+    assert item["score"] | json.loads(judged_as.read_text()) == item["score"]
+    totals = card.totals(data)
+    for row in item["score"]["totals"]:
+        inside = (totals >= row["from"]) & (totals <= row["to"])
+        assert (row["samples"], row["positives"]) == (inside.sum(), (data.y[inside] > 0).sum())
+        assert row["predicted"] == pytest.approx(chances[inside].mean())
+    assert sum(row["samples"] for row in item["score"]["totals"]) == data.n_samples
+    shown_rows = [row for row in cells(Path(page).read_text()) if len(row) == 5]
+    last = item["score"]["totals"][-1]
+    assert shown_rows[-1][2:] == [
+        str(last["samples"]), f"{last['positives'] / last['samples']:.1%}", f"{last['predicted']:.1%}",
+    ]  # fmt: skip
+
+
+def test_a_special_code_that_training_did_not_see(
+    made: tuple[Path, list[dict[str, str]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was said to be one, and has no column: it counts in no line, as the card and a word on it say."""
+    folder, rows = made
+    one = next(row for row in rows if row["income"] == "") | {"income": "-7"}
+    new, cut = folder / "code.csv", folder / "code_b.csv"
+    new.write_text("\n".join([",".join(one), ",".join(one.values())]) + "\n")
+    assert main(["bins", str(new), "-o", str(cut), "--like", str(folder / "b.bins.json")]) == 0
+    said = "'income' holds special codes that training did not see, such as -7, in 1 row; each counts in no line"
+    assert said in capsys.readouterr().err
+    (cells_of,) = csv.DictReader(cut.open())
+    assert {value for name, value in cells_of.items() if name.startswith("income ")} == {"0"}
+    assert "and without one in none" in (folder / "card.html").read_text()
 
 
 @pytest.mark.filterwarnings("ignore:.*words that training did not see")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import itertools
 import json
@@ -26,6 +27,7 @@ from mipfs.problem import Problem
 from mipfs.report.blocks import Sentence, Table
 
 LOSSES = ("hinge", "squared-hinge", "logistic")
+CREDIT = Path(__file__).parents[2] / "instances" / "credit.csv"
 
 
 def ground(seed: int, loss: str, bias: bool, n: int = 30, k: int = 3) -> Ground:
@@ -287,7 +289,7 @@ def test_a_card_is_read_by_itself(card_of: tuple[Path, Path]) -> None:
 
 def test_the_best_card_of_the_near_optimal_sets(tmp_path: Path) -> None:
     """As each set's own card is made, one after the other."""
-    data = mipfs.read(Path(__file__).parents[2] / "instances" / "credit.csv")
+    data = mipfs.read(CREDIT)
     problem = mipfs.Problem(data, C=1.0, M=3)
     result = mipfs.solve(problem, pool_gap=0.05)
     card = mipfs.scorecard(result, data, bins=3)
@@ -304,10 +306,34 @@ def test_the_best_card_of_the_near_optimal_sets(tmp_path: Path) -> None:
     assert first.objective == pytest.approx(each[frozenset(result.selected)], rel=1e-9)
     assert card.among is not None
     assert (card.among.tried, card.among.sets, card.among.first) == (len(sets), len(sets), first.objective)
+    assert [one.objective for one in card.among.cards] == sorted(one.objective for one in card.among.cards)
+    for one in card.among.cards:
+        assert one.objective == pytest.approx(each[frozenset(one.selected)], rel=1e-3)
+    best = card.among.cards[0]
+    points = [f"{name} {condition} {'0' if not p else f'{p:+d}'}" for name, condition, p in card.to_frame().values]
+    assert (best.objective, best.bound, [*best.lines]) == (card.objective, card.bound, points)
     said = " ".join(block.line for block in card.blocks() if isinstance(block, Sentence))
     assert f"those of the best card of {len(sets)} near-optimal sets" in said
     card.save(tmp_path / "card.json")
     assert mipfs.verify(mipfs.read_scorecard(tmp_path / "card.json"), data).accepted
+
+
+def test_cards_as_tables(card_of: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those of near-optimal sets, the lines of one, and what has none."""
+    data, result, card = str(CREDIT), str(tmp_path / "r.json"), str(tmp_path / "c.json")
+    cards, lines = tmp_path / "cards.csv", tmp_path / "lines.csv"
+    assert main(["solve", "fsp-m", data, "-p", "M=2", "-p", "C=1", "--pool-size", "2", "--json", result, "-q"]) == 0
+    made = ["scorecard", result, data, "--bins", "2", "--json", card]
+    assert main([*made, "--cards", str(cards)]) == 0
+    assert "Cards of the near-optimal sets, the best first" in capsys.readouterr().out
+    listed = [*csv.DictReader(cards.open())]
+    assert [row["rank"] for row in listed] == ["1", "2"]
+    assert main(["table", card, "-o", str(lines), "-q"]) == 0
+    found = [f"{row['feature']} {row['condition']} {int(row['points']):+d}" for row in csv.DictReader(lines.open())]
+    assert "; ".join(found) == listed[0]["lines"].replace(" 0", " +0")
+    assert main(["table", card, "--near-optimal"]) == 2
+    assert main([*made, "-q", "--no-near-optimal", "--cards", str(cards)]) == 2
+    assert main([*made, "-q", "--cards", "cards.txt"]) == 2
 
 
 def holds(words: str, value: float) -> bool:

@@ -124,6 +124,8 @@ def _page_html(items: Sequence[Item], detail: Detail, title: str) -> str:
     made = f" · {escape_text(items[0].name)}" if one and headings[0] != items[0].name else ""
     title = title or (items[0].name if one else f"{len(items)} results")
     links = "".join(f'<li><a href="#{anchor(k)}">{escape_text(item.name)}</a></li>' for k, item in enumerate(items))
+    charts = " Charts can be read with a pointer, and with the arrow keys once they have the focus."
+    charts *= any("<figure" in part for part in (together, *parts))
     top = "" if one else f'<h1>{escape_text(title)}</h1><nav aria-label="Results"><ul>{links}</ul></nav>'
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n{_content_security_policy()}\n'
@@ -133,8 +135,7 @@ def _page_html(items: Sequence[Item], detail: Detail, title: str) -> str:
         '<body class="mipfs">\n<a class="skip" href="#main">Skip to the content</a>\n'
         f'<header><p class="made">mipfs: features selected with a proof{_kinds_text(items)}{made}</p>{top}</header>\n'
         f'<main id="main">{together}{"".join(parts)}</main>\n'
-        "<footer>Every number here stands in the JSON that this page was made from, in full precision. Charts can be "
-        "read with a pointer, and with the arrow keys once they have the focus.</footer>\n"
+        f"<footer>The JSON that this page was made from has its numbers in full precision.{charts}</footer>\n"
         f"<script>{_read_asset('page.js')}</script>\n</body>\n</html>\n"
     )
 

@@ -21,6 +21,7 @@ from mipfs.lab.page.parts import (
 )
 from mipfs.lab.page.reproduce import NAMES, facts, problem_lines
 from mipfs.lab.scorecard import Scorecard
+from mipfs.lab.scorecard.judged import judged_table
 from mipfs.lab.studies.between import between_chart, between_table
 from mipfs.lab.studies.charts import PLAIN, error_charts, ladder_chart, path_supports, value_charts
 from mipfs.lab.studies.ladder import Comparison
@@ -257,6 +258,14 @@ def reported_html(study: Reported, score: Score | None, level: int) -> str:
         else:
             scrolled = inner if isinstance(block, Chart) else f'<div class="scroll">{inner}</div>'
             parts.append(PageCard("", scrolled, is_wide=True))
-    judged = [] if score is None else [measured_card([judged_html(score)], bool(score.get("trained_on")))]
+    judged = [] if score is None else [measured_card(_judged_parts(study, score), bool(score.get("trained_on")))]
     bare = describe_unchecked(_of_card(study) if isinstance(study, Scorecard) else NOTHING_PROVEN)
     return said + bare + cards([*parts[:2], *judged, *parts[2:]], level)
+
+
+def _judged_parts(study: Reported, score: Score) -> list[str]:
+    """How a card does on labelled data, and on others than those of training, whose totals it has, by total."""
+    parts = [judged_html(score)]
+    if isinstance(study, Scorecard) and "totals" in score and not score.get("trained_on"):
+        parts.append(f'<div class="scroll">{judged_table(score["totals"], study.result.labels).html()}</div>')
+    return parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from mipfs.result.probability import probabilities
 from mipfs.result.result import Result, Status, StopReason, Trace
 from mipfs.result.saved_card import exact, sign_document
 from mipfs.result.summary import BECAUSE
+from mipfs.result.tables import PrintedTable
 
 EVERY_DIGIT = 17
 """Significant digits that tell all doubles apart."""
@@ -48,12 +49,69 @@ FIRST_DECIMALS = 9
 
 
 @dataclass(frozen=True)
-class CardComparison:
-    """Of how many near-optimal sets cards were made, of how many there are, and the objective of the optimum's card."""
+class ListedCard:
+    """The card of a near-optimal set.
 
-    tried: int
+    Attributes
+    ----------
+    selected : tuple of str
+    lines : tuple of str, a feature, a condition and its points each
+    objective, bound : float, of its points
+    real : float, the objective of the set for real weights
+    error : float, of the training data
+    """
+
+    selected: tuple[str, ...]
+    lines: tuple[str, ...]
+    objective: float
+    bound: float
+    real: float
+    error: float
+
+    @classmethod
+    def of(cls, card: Scorecard) -> ListedCard:
+        """What is listed of a card."""
+        lines = (
+            f"{column.feature} {column.condition} {_points_text(points)}"
+            for column, points in zip(card.columns, card.points, strict=True)
+        )
+        real = float(card.result.objective)
+        return cls(tuple(card.result.selected), tuple(lines), card.objective, card.bound, real, card.error)
+
+
+@dataclass(frozen=True)
+class CardComparison:
+    """The cards of near-optimal sets, from the best on, of how many sets there are, and that of the optimum's card."""
+
+    cards: tuple[ListedCard, ...]
     sets: int
     first: float
+
+    @property
+    def tried(self) -> int:
+        """Of how many sets cards were made."""
+        return len(self.cards)
+
+    def table(self) -> PrintedTable:
+        """The cards as a table for a paper: CSV, LaTeX or a data frame."""
+        head = ("rank", "objective", "bound", "with real weights", "error", "features", "lines")
+        rows = (
+            (place, one.objective, one.bound, one.real, one.error, ", ".join(one.selected), "; ".join(one.lines))
+            for place, one in enumerate(self.cards, 1)
+        )
+        return PrintedTable(head, tuple(rows))
+
+    def blocks(self) -> list[ReportBlock]:
+        """Of the report: what tells the cards apart."""
+        rows = [
+            (", ".join(one.selected), number(one.objective), number(one.bound), number(one.real), f"{one.error:.2%}")
+            for one in self.cards[:MOST_ROWS]
+        ]
+        head = ("features", "objective", "bound", "with real weights", "error")
+        blocks: list[ReportBlock] = [Table(head, rows, title="Cards of the near-optimal sets, the best first")]
+        if more := self.tried - len(rows):
+            blocks.append(Sentence(f"and {many(more, 'more card', 'more cards')}"))
+        return [*blocks, Sentence("--cards FILE writes them all with their points; the JSON has the best alone")]
 
 
 @dataclass(frozen=True)
@@ -131,7 +189,7 @@ class Scorecard(Reported):
         Of a card that was read from a file: what its totals, error and area were.
     version : int, the rule that it is scored by (docs/scorecard.md)
     bins : int, ranges that columns were cut into; 0 where they were not
-    among : CardComparison or None, near-optimal sets whose cards it is the best of; no file has it
+    among : CardComparison or None, the cards of near-optimal sets, of which it is the best; no JSON has it
     joint : CardFamily or None, what the bound is proven for, if features and points were chosen together
     odds : OddsScale or None, how totals are scores of odds
     """
@@ -310,16 +368,20 @@ class Scorecard(Reported):
         """Of the totals in training, ascending: {"from", "to", "samples", "positives", "decision"}."""
         if self.stated is not None:
             return [dict(row) for row in self.stated["totals"]]
-        totals = self.compared(self.totals_in_training)
+        return self.rates_of(self.totals_in_training, self.truth)
+
+    def rates_of(self, totals: Array, signs: Array) -> list[dict[str, Any]]:
+        """As `rates`, of any totals (n,) and labels as signs (n,)."""
+        totals = self.compared(totals)
         each = np.unique(totals)
-        parts = np.array_split(each, min(MOST_ROWS, each.size))
+        parts = np.array_split(each, min(MOST_ROWS, each.size)) if each.size else []
         sides = [one for part in parts for one in (part[part <= self.threshold], part[part > self.threshold])]
         labels = self.result.labels
         rows = []
         for part in (side for side in sides if side.size):
             inside = (totals >= part[0]) & (totals <= part[-1])
             decision = labels["positive" if part[0] > self.threshold else "negative"]
-            count, positives = int(inside.sum()), int((self.truth[inside] > 0).sum())
+            count, positives = int(inside.sum()), int((signs[inside] > 0).sum())
             ends = {"from": float(part[0]), "to": float(part[-1])}
             rows.append({**ends, "samples": count, "positives": positives, "decision": decision})
         return rows
@@ -421,7 +483,7 @@ def _report_blocks(card: Scorecard) -> list[ReportBlock]:
     ]
     if not card.is_whole:
         found.append(Sentence("columns of more than two values count by their size; --bins 4 cuts them into ranges"))
-    return found
+    return found + ([] if card.among is None else card.among.blocks())
 
 
 def _reading_notes(card: Scorecard) -> list[str]:
@@ -441,7 +503,10 @@ def _reading_notes(card: Scorecard) -> list[str]:
     if known:
         said.append("; ".join(known))
     if cut:
-        said.append("of a table that mipfs bins cut: a missing cell or a special code counts in its own line alone")
+        said.append(
+            "of a table that mipfs bins cut: a missing cell or a special code counts in its own line alone, and "
+            "without one in none"
+        )
     if needed:
         which = " or ".join([", ".join(needed[:-1]), needed[-1]] if len(needed) > 1 else needed)
         said.append(f"a missing value of {which} has no points: the card needs it")
@@ -517,18 +582,18 @@ def _codes(card: Scorecard, feature: str) -> list[str]:
 def _totals_table(card: Scorecard, positive: str) -> Table:
     """What the totals say of the training data, and where the loss says it the probability of each."""
     head: tuple[str, ...] = ("total", "decision", "samples", f"labelled {positive}")
-    rows: list[tuple[str, ...]] = [*_rates_rows(card)]
+    rows: list[tuple[str, ...]] = [*rate_cells(card.rates())]
     if card.odds is not None:
         head = (*head, "score")
         scores = [[f"{v:.0f}" for v in card.odds_scores(np.array([one["from"], one["to"]]))] for one in card.rates()]
         rows = [(*row, a if a == b else f"{a} to {b}") for row, (a, b) in zip(rows, scores, strict=True)]
     if not card.has_probabilities:
-        return Table(head, rows, title="Totals in these data", left=2)
+        return Table(head, rows, title="Totals in the training data", left=2)
     ends = np.array([[row["from"], row["to"]] for row in card.rates()])
     sure = card.probabilities(ends)
     cells = [f"{low:.1%}" if f"{low:.1%}" == f"{high:.1%}" else f"{low:.1%} to {high:.1%}" for low, high in sure]
     told = [(*row, cell) for row, cell in zip(rows, cells, strict=True)]
-    return Table((*head, f"probability of {positive}"), told, title="Totals in these data", left=2)
+    return Table((*head, f"probability of {positive}"), told, title="Totals in the training data", left=2)
 
 
 def _odds_words(card: Scorecard) -> list[tuple[str, str]]:
@@ -634,8 +699,8 @@ def _deciding_digits(card: Scorecard, numbers: tuple[float, ...], threshold: Cal
     return [exact(value) for value in numbers]
 
 
-def _rates_rows(card: Scorecard) -> list[tuple[str, str, str, str]]:
-    totals = card.rates()
+def rate_cells(totals: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str, str]]:
+    """Ranges of totals as cells: the range, its decision, samples, and the share of positive ones."""
     ends = _told_apart([row[end] for row in totals for end in ("from", "to")])
     rows = []
     for row, low, high in zip(totals, ends[::2], ends[1::2], strict=True):

@@ -16,6 +16,7 @@ import io
 import json
 import math
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,11 +25,12 @@ from typing import Any
 import numpy as np
 
 from mipfs.data.recipe import MISSING_LEVEL, Recipe
-from mipfs.errors import DataError, UsageError
+from mipfs.errors import DataError, DataWarning, UsageError
 from mipfs.lab.scorecard.columns import snap_values, thresholds
 from mipfs.plumbing.registry import suggest_name
 from mipfs.readers.csv_file import text_batches
 from mipfs.readers.files import check_unpacked, opened
+from mipfs.report.numbers import many
 from mipfs.report.visible import as_json
 from mipfs.result.saved_card import exact
 
@@ -131,9 +133,16 @@ class Indicators:
         ------
         DataError
             A column is missing, or a cell is no number, or missing where none was in training.
+
+        Warns
+        -----
+        DataWarning
+            A special code that training did not see: it is from no threshold on, and has no column.
         """
         if absent := [cut.name for cut in self.cuts if cut.name not in table]:
             raise DataError(f"the table has no column {absent[0]!r}", "give a table with the columns of training")
+        for cut in self.cuts:
+            _warn_of_unseen(cut, table[cut.name])
         judged = [self.label] if self.label in table else []
         yield [
             *(name for cut in self.cuts for name in ([cut.name] if cut.is_words else cut.steps + cut.others)),
@@ -200,6 +209,19 @@ class Indicators:
             return cls(str(found["label"]), tuple(_cut_read(one) for one in found["columns"]))
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             raise DataError("no cuts of a table", "give what `mipfs bins` wrote beside its table", path=path) from None
+
+
+def _warn_of_unseen(cut: ColumnCuts, cells: Sequence[str]) -> None:
+    """Say which special codes of a column training did not see, and in how many cells they stand."""
+    unseen = {*cut.codes} - {*cut.seen}
+    found = [value for value in map(number, cells) if value in unseen] if unseen else []
+    if found:
+        warnings.warn(
+            f"{cut.name!r} holds special codes that training did not see, such as {exact(found[0])}, in "
+            f"{many(len(found), 'row', 'rows')}; each counts in no line of a card",
+            DataWarning,
+            stacklevel=3,
+        )
 
 
 def _cut_read(one: Mapping[str, Any]) -> ColumnCuts:

@@ -13,7 +13,7 @@ from mipfs import drivers
 from mipfs.data.bounds import excluding_0, settle_bounds
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.lab.scorecard.card import CardComparison, Scorecard
+from mipfs.lab.scorecard.card import CardComparison, ListedCard, Scorecard
 from mipfs.lab.scorecard.columns import Column, columns_of
 from mipfs.lab.scorecard.cone import Ground
 from mipfs.lab.scorecard.search import BoxSearch
@@ -110,15 +110,16 @@ def _best_card(
     others = [names for names in (_near_optimal_sets(result) if near_optimal else []) if names != own]
     if not others:
         return best
-    least, tried = best, 1
+    least, listed = best, [ListedCard.of(best)]
     for names in others:
         if time.monotonic() >= end:
             break
         card = card_of(of_set(result, data, names), data, asked, end)
-        tried += 1
+        listed.append(ListedCard.of(card))
         if card.objective < least.objective:
             least = card
-    return replace(least, among=CardComparison(tried, len(others) + 1, best.objective))
+    ordered = tuple(sorted(listed, key=lambda one: one.objective))
+    return replace(least, among=CardComparison(ordered, len(others) + 1, best.objective))
 
 
 def _near_optimal_sets(result: Result) -> list[frozenset[str]]:

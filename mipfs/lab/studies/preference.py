@@ -38,6 +38,8 @@ WORDS: dict[str, tuple[str, str]] = {
 DRAWS = 20
 MOST_SHOWN = 20
 """Sets that a report lists."""
+COUNTED_DIGITS = 12
+"""Significant digits of a value that count: below them sums of the same costs or shares differ by their order."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Preferred:
     selected : tuple of str
     weights, intercept : of its classifier, on the user's scale
     objective, gap : float, as in the list
-    value : float, its cost, area or stability
+    value : float, its cost, area or stability, to `COUNTED_DIGITS`
     """
 
     selected: tuple[str, ...]
@@ -198,9 +200,10 @@ def prefer(
         found = stability(problem, draws=draws, seed=seed, jobs=jobs)
         share = {one.name: one.frequency for one in found.features}
         values = [float(np.mean([share.get(name, 0.0) for name in one["selected"]] or [0.0])) for one in supports]
+    counted = (float(f"{value:.{COUNTED_DIGITS}g}") for value in values)
     sets = [
         Preferred(tuple(one["selected"]), dict(one["weights"]), one["intercept"], one["objective"], one["gap"], value)
-        for one, value in zip(supports, values, strict=True)
+        for one, value in zip(supports, counted, strict=True)
     ]
     sign = 1.0 if by == "cost" else -1.0
     order = sorted(range(len(sets)), key=lambda k: (sign * sets[k].value, sets[k].objective))

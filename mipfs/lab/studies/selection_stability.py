@@ -29,8 +29,9 @@ from mipfs.plumbing.declared import Count, NumberRange, Seed, check_arguments
 from mipfs.plumbing.typed_json import Sha256, Whole
 from mipfs.problem import Problem
 from mipfs.report.blocks import NamedValues, ReportBlock, Reported, Table
+from mipfs.report.charts import Bar, Bars
 from mipfs.report.frame import pandas_for
-from mipfs.report.numbers import state_parameters
+from mipfs.report.numbers import list_names, many, state_parameters
 from mipfs.report.visible import as_json, finite_or_none
 from mipfs.result.advice import ends_all
 from mipfs.result.result import SCHEMA, Result, Status
@@ -181,6 +182,30 @@ class SelectionStability(Reported):
         if len(self.features) > MOST_SHOWN:
             blocks.append(NamedValues([("beside them", f"{len(self.features) - MOST_SHOWN} features, less often")]))
         return blocks
+
+    def lead(self) -> str:
+        """Which features all draws select, and how many differ."""
+        if not self.sets:
+            return ""
+        every = [one.name for one in self.features if one.count == len(self.sets)]
+        rest = len(self.features) - len(every)
+        named = f"All {len(self.sets)} draws select {list_names(every)}" if every else "No feature is in every draw"
+        others = f"; {many(rest, 'other one is', 'others are')} in some of them, or in the selection of all data"
+        return f"{named}{others if rest else ''}."
+
+    def shown(self) -> list[ReportBlock]:
+        """The report with a bar for every share, whose table has the intervals."""
+        pairs, table, *rest = self.blocks()
+        bars = [
+            Bar(one.name, one.frequency, f"{one.frequency:.2f}", "first" if one.selected else "second",
+                f"{one.name}: {one.count} of {len(self.sets)} draws, from {one.lower:.2f} to {one.upper:.2f}")
+            for one in self.features[:MOST_SHOWN]
+        ]  # fmt: skip
+        note = "Blue: selected by the whole data, too. The table has the 95% interval for all possible draws."
+        assert isinstance(table, Table)
+        return (
+            [pairs, Bars("How often a draw selects it", bars, note=note, table=table), *rest] if bars else self.blocks()
+        )
 
     def document(self) -> dict[str, Any]:
         """``{schema, params, kind, share, draws, seed, whole, index, features, sets}``, schema 1."""

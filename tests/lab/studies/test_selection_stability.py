@@ -16,6 +16,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab.studies import selection_stability
 from mipfs.lab.studies.selection_stability import draw_rows, wilson_interval
+from mipfs.report.charts import Bars
 from tests.readers.test_raw_table import RECIPE, table
 
 
@@ -52,6 +53,10 @@ def test_the_frequencies_are_those_of_the_draws(bootstrap: bool) -> None:
     assert document["features"] == [vars(one) for one in found.features]
     assert found.to_frame()["count"].tolist() == [one.count for one in found.features]
     assert "proven to be the best of their draw" in found.summary()
+    every = [one.name for one in found.features if one.frequency == 1.0]
+    assert (f"All {len(found.sets)} draws select {', '.join(every)}" if every else "No feature is in") in found.lead()
+    (chart,) = (block for block in found.shown() if isinstance(block, Bars))
+    assert [(bar.name, bar.value) for bar in chart.bars] == [(one.name, one.frequency) for one in found.features]
 
 
 def test_a_draw_has_both_classes_in_proportion() -> None:
