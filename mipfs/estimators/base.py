@@ -167,7 +167,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", None)
         with scikit_errors():
             check_parameters(self)
-            folds = self._calibration_folds(codes, groups)
+            folds = self._calibration_folds(codes, groups, sample_weight)
             instances = self._binary_instances(X, codes, sample_weight, prepared)
             warn_of_suspects(instances, "X", stacklevel=4)
             self._keep_scaling(instances[0])
@@ -256,7 +256,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             [replace(one, groups=groups, words=words, reading=table, prepared=prepared) for one in found]
         )
 
-    def _calibration_folds(self, codes: Any, groups: Any) -> list[Any]:
+    def _calibration_folds(self, codes: Any, groups: Any, sample_weight: Any) -> list[Any]:
         """The folds that probabilities are calibrated on, where they are; refused before anything is solved."""
         return []
 

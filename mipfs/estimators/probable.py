@@ -60,8 +60,10 @@ class ProbabilityMixin:
     def _is_calibrated(self) -> bool:
         return bool(getattr(self, "probability", False)) and not says_odds(getattr(self, "loss", None))
 
-    def _calibration_folds(self, codes: Integers, groups: Any) -> list[Pair]:
+    def _calibration_folds(self, codes: Integers, groups: Any, sample_weight: Any) -> list[Pair]:
         """Folds with the classes in proportion, and every group in one; none where nothing is calibrated.
+
+        Samples of weight 0 are in none of them: they count as samples that are not there.
 
         Raises
         ------
@@ -70,17 +72,20 @@ class ProbabilityMixin:
         """
         if not self._is_calibrated:
             return []
-        counts = np.bincount(codes, minlength=self.classes_.size)
+        counted = np.flatnonzero(sample_weights(sample_weight, codes.size) > 0)
+        counts = np.bincount(codes[counted], minlength=self.classes_.size)
         rare = int(counts.argmin())
         if counts[rare] < 2:
             asked = f"probability=True calibrates on {FOLDS} folds, which need 2 of each class at least"
             raise UsageError(f"class {self.classes_[rare]!s} has {counts[rare]} sample; {asked}")
         if groups is None:
-            return list(StratifiedKFold(FOLDS).split(codes, codes))
+            parts = list(StratifiedKFold(FOLDS).split(counted, codes[counted]))
+            return [(counted[train], counted[test]) for train, test in parts]
         given = np.asarray(groups)
         if given.shape != codes.shape or any(one is None or one != one for one in given.tolist()):
             raise UsageError(f"groups has the shape {given.shape}; give one of {codes.size} samples each, none missing")
-        names, of = np.unique(given.astype(str), return_inverse=True)
+        codes = codes[counted]
+        names, of = np.unique(given[counted].astype(str), return_inverse=True)
         if names.size < 2:
             raise UsageError("groups holds one group, and folds that keep it whole are none; leave it out")
         parts = list(StratifiedGroupKFold(min(FOLDS, names.size)).split(codes, codes, of))
@@ -91,7 +96,7 @@ class ProbabilityMixin:
                     f"class {self.classes_[absent[0]]!s} is in too few of the {names.size} groups: a fold of the "
                     "calibration trains on none of it; give finer groups, or probability=False"
                 )
-        return [pair for pair in parts if pair[1].size]
+        return [(counted[train], counted[test]) for train, test in parts if test.size]
 
     def _learn_probabilities(
         self, X: Any, y: Any, codes: Integers, sample_weight: Any, prepared: Prepared | None, folds: list[Pair]
@@ -103,12 +108,14 @@ class ProbabilityMixin:
         self._calibrations: list[dict[str, Any]] = []
         if not folds:
             return
-        given = None if sample_weight is None else weights
+        given, there = None if sample_weight is None else weights, np.flatnonzero(weights > 0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SuspectWarning)  # it was said of the whole
             columns = self._scores_of_folds(X, y, given, prepared, folds)
         for k, scored in zip([1] if self.classes_.size == 2 else range(self.classes_.size), columns.T, strict=True):
-            self._calibrations.append(fit_calibration(scored, np.where(codes == k, 1.0, -1.0), len(folds), given))
+            signs = np.where(codes[there] == k, 1.0, -1.0)
+            weight = None if given is None else given[there]
+            self._calibrations.append(fit_calibration(scored[there], signs, len(folds), weight))
         found = getattr(self, "result_", None)
         if isinstance(found, Result):
             self.result_ = replace(found, calibration=self._calibrations[0])
@@ -124,9 +131,9 @@ class ProbabilityMixin:
         plain._encoded_words = getattr(self, "_words", None)
         found = np.zeros((y.size, 1 if self.classes_.size == 2 else self.classes_.size))
         for train, test in folds:
-            held, fit = X, train if weights is None else train[weights[train] != 0]
+            held = X
             if prepared is not None:
-                held = fill_missing(prepared, X, getattr(self, "feature_names_in_", None), fit)
+                held = fill_missing(prepared, X, getattr(self, "feature_names_in_", None), train)
             taken = held.iloc if hasattr(held, "iloc") else held
             fold = plain.fit(taken[train], y[train], None if weights is None else weights[train])
             found[test] = fold.decision_function(taken[test]).reshape(test.size, -1)
@@ -137,7 +144,8 @@ class ProbabilityMixin:
         """Probabilities of the classes, an estimate that no proof covers.
 
         Of the logistic loss from f itself, with the weights of the classes taken out; of other losses, where
-        ``probability=True`` was given, by scikit-learn's calibration on the scores of five folds.
+        ``probability=True`` was given, by scikit-learn's calibration on the scores of five folds. `predict` is by the
+        scores, so that of calibrated ones the most probable class may be another one.
 
         Parameters
         ----------

@@ -9,6 +9,7 @@ isotonic regression.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,9 @@ def fit_calibration(scores: Array, y: npt.NDArray[Any], folds: int, weight: Arra
     method = SIGMOID if scores.size < MOST_SIGMOID else ISOTONIC
     column = np.asarray(scores, dtype=float)[:, None]
     known = FrozenEstimator(Scored().fit(column, y))
-    model = CalibratedClassifierCV(known, method=method).fit(column, y, sample_weight=weight)
+    with warnings.catch_warnings():  # that weights are used for the calibration alone, as they should be
+        warnings.filterwarnings("ignore", "Since FrozenEstimator does not appear to accept sample_weight")
+        model = CalibratedClassifierCV(known, method=method).fit(column, y, sample_weight=weight)
     map_ = model.calibrated_classifiers_[0].calibrators[0]
     about: dict[str, Any] = {"method": method, "samples": int(scores.size), "folds": int(folds)}
     if method == SIGMOID:

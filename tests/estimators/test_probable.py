@@ -193,3 +193,11 @@ def test_what_has_no_probabilities_says_how_to_get_some() -> None:
         model.predict_proba([[0.0]])
     assert hasattr(mipfs.FSPClassifier(probability=True), "predict_proba")
     assert "Probabilities of the classes" in str(mipfs.FSPClassifier.predict_proba.__doc__)
+
+
+def test_samples_of_weight_0_are_not_there_for_the_calibration() -> None:
+    weight = np.random.default_rng(4).choice([0.0, 1.0, 2.0], Y.size, p=[0.4, 0.4, 0.2])
+    weight[np.flatnonzero(Y == 1)[:20]] = 0.0  # whole folds of one class
+    model, left = mipfs.FSPClassifier(M=2, probability=True), weight > 0
+    whole = model.fit(X, Y, weight).predict_proba(X)
+    np.testing.assert_allclose(whole, model.fit(X[left], Y[left], weight[left]).predict_proba(X), rtol=1e-6)
