@@ -199,8 +199,10 @@ class PacedSearch:
 
     def _climbs_first(self) -> bool:
         """Whether the climb from the incumbent goes on, which begins after some work."""
-        late = self.settings.late if self._tree.run.is_near else 1
-        is_late = self._nodes > late * self.settings.after_nodes or self._work > late * self.settings.after_work
+        warm = self._tree.run.warm
+        late, opened = self.settings.late if self._tree.run.is_near else 1, 0 if warm is None else warm.opened or 0
+        nodes = opened + late * self.settings.after_nodes  # there was a climb before the leaves of an earlier tree
+        is_late = self._nodes > nodes or self._work > late * self.settings.after_work
         if self._climb is None and is_late:
             self._climb = Climb(self._tree.run, self._strands)
             self._climb.goes_on()

@@ -36,11 +36,6 @@ from mipfs.run.warm import OldTree
 States = npt.NDArray[np.int8]
 RHO = 0.5
 """Where the smoothing of a node begins that is opened anew: as the interior point leaves it to the kernels."""
-OPENED = 0.8
-"""Share of the leaves of an earlier tree that may open again: where more do, it has more of them than the problem asks
-for, and the search begins anew."""
-LEAVES_PER_SVM = 2
-"""Leaves of an earlier tree to each SVM of the climb before it is planted."""
 EXCESS = 1e-9
 """By how much an old ray must break a row, relative to its numbers: more than what anyone's rounding may be."""
 NUMBERS = 1 << 25
@@ -177,39 +172,41 @@ class Replanting:
         self.tree, self.old, self.cutoff = tree, old, math.inf
         self.leaves = self.open = 0
         self.offset = 0
-        self._where = _positions_among_alive(tree.relaxation.alive, tree.run.problem.atoms.count)
-        self._priced: PricedDuals | None = None
+        self._scores: tuple[Integers, Array, Array, Array] | None = None
 
     def plant(self) -> bool:
-        """Take over the old tree, where that promises less work than a new one; whether it was.
+        """Take over the old tree, if it is one of this M and C; whether it was.
 
-        Leaves that its dual vectors close are closed, the others are open nodes. By counted work alone it is put aside
-        again: a tree most of whose leaves open has more of them than the problem asks for.
+        What is open by the first incumbent pays for SVMs: a better one leaves less of the old tree open.
         """
         tree = self.tree
         relaxation = tree.relaxation
         if not self.old.is_alike or relaxation.propagation(tree.first).broken is not None or not self._is_worthwhile():
             return False
-        # A better incumbent first leaves less of the old tree open; a small tree is done before an SVM pays.
-        leaves = int(np.count_nonzero(self.old.feature < 0))
-        climb(tree.supports, tree.supports.pool, most=leaves // LEAVES_PER_SVM)
-        if self._plant_tree():
+        left = self._plant_tree()
+        if left is None:
             return True
-        tree.begin_anew()
-        tree.relaxation, tree.n_nodes, tree.loss, tree.lost = relaxation, 0, 0.0, False
-        return False
+        climb(tree.supports, tree.supports.pool, most=self.open // tree.settings.open_per_svm)
+        self._round(*left[:2])
+        if tree.cutoff < self.cutoff:
+            tree.begin_anew()
+            tree.relaxation, tree.lost = relaxation, False
+            left = self._plant_tree()
+        if left is not None:
+            self._open(*left)
+        return True
 
-    def _plant_tree(self) -> bool:
-        """Plant it, up to what opens if that is too much; whether it is not."""
+    def _plant_tree(self) -> tuple[TreeLevel, BoundedNodes, Integers] | None:
+        """Plant it at the cutoff as it is now; the leaves that are to be opened, and by which multipliers."""
         tree, old = self.tree, self.old
-        self.cutoff = tree.cutoff
+        self.cutoff, self.leaves, self.open = tree.cutoff, 0, 0
         assert isinstance(tree.proof.duals, DualStore)
         place, states = tree.take(tree.proof.root, tree.relaxation.propagation(tree.first))
         tree.n_nodes = 1
         self.offset = tree.proof.duals.append(old.duals)
         at, place, states = self._find_root(place, states)
         if at < 0:
-            return True
+            return None
         self._drop_ruled_out(states)
         states = states[states != OUTSIDE]
         begin = TreeLevel(np.array([at]), np.array([place]), states[None, :], self._top_dual)
@@ -245,24 +242,27 @@ class Replanting:
         keep = np.flatnonzero(states != OUTSIDE)
         if keep.size < states.size:
             tree.relaxation = tree.relaxation.restricted(keep)
-            self._where = _positions_among_alive(tree.relaxation.alive, tree.run.problem.atoms.count)
+        self._where = _positions_among_alive(tree.relaxation.alive, tree.run.problem.atoms.count)
+        self.priced = self._price_duals()
         tree.run.counters["root_free"] = int(np.count_nonzero(states == FREE))
         tree.loss = tree.settings.bytes_share * tree.run.options.gap * abs(self.cutoff) if tree.is_plain else 0.0
         tree.relaxation.coarsen(tree.loss)
 
-    @property
-    def priced(self) -> PricedDuals:
-        """All dual vectors of the old tree, on the atoms that are alive; computed once."""
-        if self._priced is None:
-            self._priced = self._price_duals()
-        return self._priced
+    def _scores_all(self) -> tuple[Array, Array, Array]:
+        """`scores_all` on the atoms in play, computed once: those in play at a lower cutoff are some of them."""
+        alive = self.tree.relaxation.alive
+        if self._scores is None or not np.isin(alive, self._scores[0]).all():
+            self._scores = alive, *scores_all(self.tree.relaxation, self.old.duals)
+        before, g, scores, omega = self._scores
+        kept = np.searchsorted(before, alive)
+        return g, scores[:, kept], omega[:, kept]
 
     def _price_duals(self) -> PricedDuals:
         tree, old, relaxation = self.tree, self.old, self.tree.relaxation
         every = [relaxation.pricing.of(y) or relaxation.pricing.none for y in old.multipliers]
         penalty = tree.run.problem.penalty
         return PricedDuals(
-            *scores_all(relaxation, old.duals),
+            *self._scores_all(),
             np.array([one.constant for one in every]),
             np.array([one.penalties(penalty)[relaxation.alive] for one in every]),
             np.array([one.shift[relaxation.alive] for one in every]),
@@ -372,28 +372,36 @@ class Replanting:
         y = np.where(is_leaf, self.old.multiplier[level.at], len(self.old.multipliers) - 1)
         return level, self._apply_bounds(level.dual, y, level.states), y
 
-    def _enter_leaves(self, found: list[TreeLevel]) -> bool:
-        """Close the leaves that are bounded well enough; open the others, if there are not too many: whether so."""
+    def _enter_leaves(self, found: list[TreeLevel]) -> tuple[TreeLevel, BoundedNodes, Integers]:
+        """Close the leaves that are bounded well enough; the others."""
         level = self._refute_leaves(TreeLevel.join_levels(found))
         level, bounded, y = self._bounded_leaves(level)
         closed = bounded.bound >= self.cutoff
         self._close(level.place[closed], level.dual[closed], y[closed], bounded.bound[closed])
         self.open = int(np.count_nonzero(~closed))
         self.leaves += self.open
-        if self.open > OPENED * self.leaves:
-            return False
-        self._open(level.part(~closed), bounded.part(~closed), self.priced.prices[y[~closed]])
-        self.open = len(self.tree.waiting)
-        return True
+        return level.part(~closed), bounded.part(~closed), self.priced.prices[y[~closed]]
+
+    def _weights(self, level: TreeLevel, bounded: BoundedNodes) -> npt.NDArray[np.float32]:
+        """What the dual vectors make of the weights (m, k) of nodes."""
+        counts = level.states == INSIDE
+        np.put_along_axis(counts, bounded.order, np.arange(counts.shape[1]) < bounded.count[:, None], axis=1)
+        counts |= level.states == INSIDE
+        return np.where(counts, self.priced.omega[level.dual], 0.0).astype(np.float32)
+
+    def _round(self, level: TreeLevel, bounded: BoundedNodes) -> None:
+        """Round the nodes of least bound to incumbents: a better one leaves less of the old tree open."""
+        settings = self.tree.settings
+        count = min(settings.roundings_planted, self.open // settings.open_per_svm)
+        least = np.argsort(bounded.bound, kind="stable")[:count]
+        for w in self._weights(level.part(least), bounded.part(least)):
+            self.tree.round_sizes(np.abs(w), float(np.count_nonzero(w)))
 
     def _open(self, level: TreeLevel, bounded: BoundedNodes, prices: Integers) -> None:
         """Let nodes wait, unless a row leaves them nothing."""
         if not level.at.size:
             return
-        tree, k = self.tree, level.states.shape[1]
-        counts = np.zeros(level.states.shape, dtype=bool)
-        np.put_along_axis(counts, bounded.order, np.arange(k) < bounded.count[:, None], axis=1)
-        w = np.where(counts | (level.states == INSIDE), self.priced.omega[level.dual], 0.0).astype(np.float32)
+        tree, w = self.tree, self._weights(level, bounded)
         nodes = packed_all(level.states, w, initial_intercepts(tree.relaxation, w), RHO)
         heads = nodes.heads
         heads["bound"], heads["place"], heads["dual"] = bounded.bound, level.place, level.dual + self.offset
@@ -405,6 +413,7 @@ class Replanting:
                 if not plain[at]:
                     tree.enter(tree.node(nodes, at))
         tree.waiting.extend(nodes._replace(heads=heads[plain]))
+        self.open = len(tree.waiting)
 
 
 def _positions_among_alive(alive: Integers, count: int) -> Integers:

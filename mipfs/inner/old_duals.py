@@ -41,7 +41,7 @@ def _of_columns(kernel: BooleanRelaxation, duals: DualStore) -> tuple[Array, Arr
         alpha = np.array([decode_dual(duals.get(d)) for d in range(own.start, own.stop)])
         g[own] = [dual_value_below(kernel.loss, one, c) for one in alpha]
         v = alpha * y
-        omega[own] = np.asarray(X.T @ v.T, dtype=float).T
+        omega[own] = v @ X if isinstance(X, np.ndarray) else np.asarray(X.T @ v.T, dtype=float).T
         if kernel._is_centred:
             omega[own] -= v.sum(axis=1)[:, None] * kernel.center
         norm, absolute = np.linalg.norm(v, axis=1)[:, None], np.abs(v).sum(axis=1)[:, None]

@@ -208,18 +208,24 @@ def test_the_summary_says_what_it_began_from(problem: Problem) -> None:
     assert f"the result before, with C changed: {used}" in again.summary()
 
 
-def test_a_tree_most_of_which_opens_leaves_nothing_behind(
-    monkeypatch: pytest.MonkeyPatch, problem: Problem, first: mipfs.Result
-) -> None:
-    """It is put aside before its leaves are open nodes; the search begins anew, later than from nothing."""
-    changed = _without(problem, first.selected)
-    cold = mipfs.solve(changed, threads=1)
-    monkeypatch.setattr(replanted, "OPENED", -1.0)
-    warm = mipfs.solve(changed, threads=1, warm=first)
-    assert warm.warm_from is not None
-    assert (warm.warm_from["leaves"], warm.warm_from["opened"]) == (None, None)
-    assert edits.differs(warm, cold) == ""
-    assert warm.counters["nodes"] > 1
+def test_a_better_incumbent_plants_the_tree_again(monkeypatch: pytest.MonkeyPatch, problem: Problem) -> None:
+    """The second time from the beginning, at that cutoff: less of it opens."""
+    prices = 1.0 + np.arange(problem.data.n_features) % 3
+    before, after = (problem.with_rows([prices], -np.inf, end, ["budget"]) for end in (10.0, 9.0))
+    planted, opens = list[tuple[float, int]](), replanted.Replanting._plant_tree
+
+    def plant_tree(self: replanted.Replanting) -> object:
+        left = opens(self)
+        planted.append((self.cutoff, self.open))
+        return left
+
+    monkeypatch.setattr(replanted.Replanting, "_plant_tree", plant_tree)
+    first = mipfs.solve(before, threads=1)
+    warm = mipfs.solve(after, threads=1, warm=first)
+    assert len(planted) == 2
+    assert planted[1] < planted[0]
+    assert edits.differs(warm, mipfs.solve(after, threads=1)) == ""
+    assert warm.claim is not None
     assert mipfs.verify(warm, problem.data).accepted
 
 
