@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.drivers.pieces import Offer
 from mipfs.drivers.tree import SearchTree
