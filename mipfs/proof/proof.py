@@ -501,8 +501,9 @@ class Proof:
             empties = {"_feature": -1, "_children": -1, "_dual": OPEN, "_multiplier": -1, "_value": -np.inf}
             for name, empty in empties.items():
                 old = getattr(self, name)
-                more = np.full((capacity - old.shape[0], *old.shape[1:]), empty, dtype=old.dtype)
-                setattr(self, name, np.concatenate([old, more]))
+                grown = np.empty((capacity, *old.shape[1:]), dtype=old.dtype)
+                grown[: old.shape[0]], grown[old.shape[0] :] = old, empty
+                setattr(self, name, grown)
         return first
 
 
