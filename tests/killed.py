@@ -158,6 +158,19 @@ def _digest(path: Path) -> str:
 SOLVE = ("--scale", "standard", "--quiet", "--json", "r.json", "--checkpoint", "s.npz", "--checkpoint-every", "0.02")
 RESUME = ("resume", "s.npz", "--quiet")
 TREE = ("solve", "fsp-m", "hard.svm", "-p", "M=8", "-p", "C=1")
+ORDERED = ("solve", "fsp-m", "ordered.svm", *TREE[3:], "-o", "threads=2")
+GROUPED = ("solve", "fsp-m", "grouped.svm", "-p", "atoms=groups", *TREE[3:], "-o", "threads=2")
+SIDECARS = {
+    "ordered": """[[weights.rows]]
+coefficients = { x1 = 1.0, x2 = -1.0 }
+lower = 0.0
+[[weights.rows]]
+coefficients = { x3 = 1.0, x4 = 1.0, x5 = 1.0 }
+upper = 0.3
+""",
+    "grouped": "".join(["[groups]\n", *(f'g{k} = ["x{k}", "x{k + 1}"]\n' for k in range(1, 31, 2))]),
+}
+"""Rows over the weights, and groups, of the data of that name."""
 EASY = ("solve", "fsp-m", "data.svm", "-p")
 BENDERS = (*EASY, "M=3", *TREE[5:], "--driver", "gbd", *SOLVE)
 HINGE = ("solve", "fsp-m", "wide.svm", "-p", "M=10", "-p", "C=0.1", "--driver", "kelley", *SOLVE)
@@ -182,6 +195,8 @@ CASES = (
     Case("branch", (*TREE, "-o", "threads=1", *SOLVE), RESUME, "s.npz", same_bytes, FINAL),
     Case("branch, two threads", (*TREE, "-o", "threads=2", *SOLVE), RESUME, "s.npz", same_bytes, FINAL),
     Case("branch, logistic", (*TREE, "-p", "loss=logistic", *SOLVE), RESUME, "s.npz", same_bytes, FINAL),
+    Case("branch, rows over weights", (*ORDERED, *SOLVE), RESUME, "s.npz", same_bytes, FINAL),
+    Case("branch, groups", (*GROUPED, *SOLVE), RESUME, "s.npz", same_bytes, FINAL),
     Case("gbd", BENDERS, RESUME, "s.npz", same_bytes, FINAL, by=BOTH),
     Case("kelley", ("solve", "fgm", "wide.svm", "-p", "M=10", *SOLVE), RESUME, "s.npz", same_bytes, FINAL, by=BOTH),
     Case("kelley, hinge", HINGE, RESUME, "s.npz", same_bytes, FINAL, by=BOTH),
@@ -249,6 +264,8 @@ def data_in(folder: Path) -> None:
         ("hard", 150, 30, 4.0),
         ("wide", 150, 400, 1.0),
         ("long", 6000, 100, 1.0),
+        ("ordered", 120, 24, 4.0),
+        ("grouped", 120, 30, 4.0),
     ):
         X = r.normal(size=(n, p))
         y = np.where(X[:, :4].sum(axis=1) + 2.0 * noise * r.normal(size=n) > 0, 1, -1)
@@ -257,6 +274,14 @@ def data_in(folder: Path) -> None:
             for label, row in zip(y, X, strict=True)
         ]
         (folder / f"{name}.svm").write_text("\n".join(lines) + "\n")
+        if name in SIDECARS:
+            named = ", ".join(f'"x{j + 1}"' for j in range(p))
+            (folder / f"{name}.toml").write_text(f"{SIDECARS[name]}[features]\nnames = [{named}]\n")
+
+
+def sources(folder: Path) -> list[Path]:
+    """The data of the cases, with what is said beside them."""
+    return [*folder.glob("*.svm"), *folder.glob("*.toml")]
 
 
 def called(
@@ -363,7 +388,7 @@ def run(case: Case, whole: Path, seconds: float, seed: int, tally: Counter[str])
     r = random.Random(f"{case.name} {seed}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for source in whole.parent.glob("*.svm"):
+        for source in sources(whole.parent):
             os.link(source, folder / source.name)
         has_earlier = r.random() < 0.5 and case.kept != "r.json" and "r.json" in case.final
         if has_earlier:  # a good result of an earlier day, which a kill may not lose
@@ -413,7 +438,7 @@ def campaign(
         for case in cases:
             whole = folder / case.name.replace(" ", "-").replace(",", "")
             whole.mkdir()
-            for source in folder.glob("*.svm"):
+            for source in sources(folder):
                 os.link(source, whole / source.name)
             shutil.copytree(whole, folder / "warm")
             warmed(case.begin, folder / "warm")

@@ -39,6 +39,12 @@ KILLED = "dask, a worker killed"
 WAYS = (*(f"{count} threads" for count in THREADS), *(f"{count} processes" for count in PROCESSES), KILLED)
 LIMIT = 800
 """Nodes after which a tree ends: every way must end there alike."""
+SLOW = {"interior": 40, "array": 200}
+"""And of nodes that are relaxed in these ways."""
+NO_BATCH = {"extra variable", "bounds exclude 0", "nested"}
+"""Problems whose nodes are not relaxed many at a time."""
+LEVELS = 4
+"""Of a word."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +77,15 @@ class Draft:
 
 
 def _data(draft: Draft, n: int, p: int) -> Any:
-    """Noisy labels of some columns that are dense, sparse, 0/1, or tied."""
+    """Noisy labels of some columns that are dense, sparse, 0/1, tied, or levels of words."""
     from scipy import sparse
 
     from mipfs.data.instance import Instance
 
-    r, kind = draft.rng, draft.one_of(dense=0.5, sparse=0.2, binary=0.15, ties=0.15)
+    r, kind = draft.rng, draft.one_of(dense=0.5, sparse=0.15, binary=0.1, ties=0.1, words=0.15)
     X = r.normal(size=(n, p)) * r.uniform(0.3, 2.0, p)
+    if kind == "words":  # a column a level, of which one is 1
+        X = (r.integers(0, LEVELS, size=(n, -(-p // LEVELS)))[:, np.arange(p) // LEVELS] == np.arange(p) % LEVELS) * 1.0
     if kind in ("sparse", "binary"):
         X = np.where(r.random((n, p)) < 0.3, 1.0 if kind == "binary" else X, 0.0)
     if kind == "ties":
@@ -86,22 +94,26 @@ def _data(draft: Draft, n: int, p: int) -> Any:
     scores = X[:, :8] @ r.normal(size=min(8, p))
     y = np.where(scores + noise * np.std(scores) * r.normal(size=n) > np.median(scores), 1.0, -1.0)
     weights = r.uniform(0.5, 2.0, n) if draft.chance(0.2, "sample weights") else None
-    stored = sparse.csc_array(X) if kind in ("sparse", "binary") else X
-    scale: Any = "none" if kind in ("sparse", "binary") else str(r.choice(["none", "standard", "unit"]))
+    stored = sparse.csc_array(X) if kind in ("sparse", "binary", "words") else X
+    scale: Any = "none" if kind in ("sparse", "binary", "words") else str(r.choice(["none", "standard", "unit"]))
     return Instance.from_arrays(stored, y, sample_weight=weights, scale=scale)
 
 
 def _atoms(draft: Draft, data: Any) -> Any:
-    """What is selected: features, scaled or not, groups, or a tree."""
+    """What is selected: features, scaled or not, groups that overlap, pairs, whole words, or a tree."""
     from mipfs.atoms.features import Features
     from mipfs.atoms.groups import Groups
     from mipfs.atoms.tree import Tree
 
     p, names = data.n_features, data.feature_names
-    kind = draft.one_of(features=0.7, norm=0.1, groups=0.15, tree=0.05)
+    if "words" in draft.tags and draft.chance(0.6, "words as groups"):
+        return Groups(data, {f"w{k}": [*range(k, min(p, k + LEVELS))] for k in range(0, p, LEVELS)})
+    kind = draft.one_of(features=0.62, norm=0.1, groups=0.12, pairs=0.11, nested=0.05)
+    if kind == "pairs":
+        return Groups(data, {f"h{k}": [k, k + 1] for k in range(0, p - 1, 2)})
     if kind == "groups":
         return Groups(data, {f"g{k}": [k, (k + 5) % p] for k in range(min(p, 12))}, scaling="norm")
-    if kind == "tree":
+    if kind == "nested":
         return Tree(data, {name: f"n{k % 5}" for k, name in enumerate(names)})
     return Features(data, "norm" if kind == "norm" else "none")
 
@@ -149,15 +161,22 @@ def _problem(draft: Draft) -> Any:
     atoms = _atoms(draft, data)
     more: dict[str, Any] = {"loss": "squared-hinge" if loss == "rho" else loss, "C": 10.0 ** r.uniform(-0.5, 1.5)}
     more |= {"margin": "rho"} if loss == "rho" else {}
-    are_features = "features" in draft.tags
-    if are_features and loss != "rho" and draft.chance(0.25, "signs"):
-        names = r.choice(np.array(data.feature_names), data.n_features // 2, replace=False).tolist()
+    is_near = loss != "rho" and not {"features", "pairs", "words as groups"}.isdisjoint(draft.tags)
+    names = r.permutation(np.array(data.feature_names)).tolist()
+    if is_near and draft.chance(0.25, "signs"):
         ends = [(0.0, None), (None, 0.0), (-0.5, 0.5)]
-        more["weight_bounds"] = {name: ends[int(r.integers(3 if draft.rng.random() < 0.3 else 2))] for name in names}
+        half = names[: data.n_features // 2]
+        more["weight_bounds"] = {name: ends[int(r.integers(3 if draft.rng.random() < 0.3 else 2))] for name in half}
+        if "features" in draft.tags and draft.chance(0.3, "bounds exclude 0"):
+            more["weight_bounds"] |= dict.fromkeys(half[:3], (0.02, 1.0))
+    if is_near and draft.chance(0.25, "rows over weights"):
+        order, total = dict(zip(names[-2:], (1.0, -1.0), strict=True)), dict.fromkeys(names[-6:-2], 1.0)
+        more["weight_rows"] = [(order, 0.0, None), (total, -0.05, 0.05)][int(r.integers(2)) :]
     if loss != "rho" and (M is None or draft.chance(0.2, "penalties")):
         more["lam"] = (more["C"] * r.uniform(0.0, 0.2, atoms.count)).tolist()
     if draft.chance(0.2, "class weights"):
         more["class_weight"] = "balanced" if r.random() < 0.5 else {"1": 3.0, "-1": 0.5}
+    M = M and min(M, atoms.count)
     problem = Problem(data, M=M, atoms=atoms, bias=not draft.chance(0.25, "no bias"), **more)
     return _with_rows(draft, problem) if draft.chance(0.35, "rows") else problem
 
@@ -176,8 +195,13 @@ def draw(seed: int) -> Drawn:
             options["iteration_limit"] = int(r.integers(5, 400))
         case "unproven":
             options["certificate"] = False
-    if draft.chance(0.2, "another rule"):
-        options["branching"] = "most-fractional"
+    if draft.chance(0.3, "another rule"):
+        options["branching"] = draft.one_of(**{"most-fractional": 0.4, "pseudo-costs": 0.3, "reliability": 0.3})
+    if "rows" in draft.tags and draft.chance(0.3, "separate") and "extra variable" not in draft.tags:
+        options["separate"] = "covers"
+    if NO_BATCH.isdisjoint(draft.tags) and draft.chance(0.3, "another relaxation"):
+        relax = draft.one_of(batch=0.6, interior=0.2, array=0.2 * {"rows", "rows over weights"}.isdisjoint(draft.tags))
+        options |= {"relax": relax, "iteration_limit": min(options["iteration_limit"], SLOW.get(relax, LIMIT))}
     tree, search = TreeSettings(), SearchSettings()
     if draft.chance(0.3, "large units"):
         tree, options["batch"] = TreeSettings(least_units=2), int(r.integers(20, 60))

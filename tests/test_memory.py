@@ -69,8 +69,8 @@ def test_a_tape_gives_back_what_was_written(in_file: bool, tmp_path: Path, eager
         array = np.frombuffer(part, np.uint8).copy()
         assert (written.extend(array) if is_array else written.append(part)) == len(whole)
         whole += part
-        lows, highs = np.sort(r.integers(0, len(whole) + 1, (2, 5)), axis=0).tolist()
-        asked = list(zip(lows, highs, strict=True))
+        lows, highs = np.sort(r.integers(0, len(whole) + 1, (2, 5)), axis=0)
+        asked = list(zip(lows.tolist(), highs.tolist(), strict=True))
         assert [written.read(low, high) for low, high in asked] == [whole[low:high] for low, high in asked]
         assert written.read_all(lows, highs) == b"".join(whole[low:high] for low, high in asked)
     assert written.array().tobytes() == whole == b"".join(bytes(piece) for piece in pieces(written.array()))

@@ -22,9 +22,11 @@ def test_the_bytes_of_random_problems_do_not_depend_on_who_explores() -> None:
 def test_problems_are_of_every_kind() -> None:
     """And the problem of a seed is the same each time."""
     tags = set[str]()
-    for seed in range(1, 60):
+    for seed in range(1, 90):
         tags |= set(same_tree.draw(seed).tags)
-    assert tags >= {"hinge", "squared-hinge", "logistic", "rho", "sparse", "groups", "tree", "enumeration", "free"}
+    assert tags >= {"hinge", "squared-hinge", "logistic", "rho", "sparse", "groups", "nested", "enumeration", "free"}
+    assert tags >= {"words as groups", "pairs", "rows over weights", "bounds exclude 0", "separate", "reliability"}
+    assert tags >= {"batch", "interior", "array"}
     assert tags >= {"rows", "infeasible", "extra variable", "penalties", "signs", "sample weights", "class weights"}
     assert tags >= {"whole", "list", "limit", "unproven", "another rule", "large units", "many rests", "no bias"}
     first, again = same_tree.draw(7), same_tree.draw(7)

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 
 import numpy as np
-import numpy.typing as npt
 
+from mipfs.drivers.pieces import Offer
 from mipfs.drivers.tree import SearchTree
 from mipfs.plumbing.arrays import Arrays
 from mipfs.plumbing.forget import forget
@@ -25,9 +25,6 @@ from mipfs.run.aside import Climb, SearchStrand
 from mipfs.run.heuristics import Supports
 from mipfs.run.swaps import climb
 from mipfs.settings import SearchSettings
-
-Offer = tuple[npt.NDArray[np.float32], float]
-"""Sizes of weights that are to be rounded, and what their relaxed σ add up to."""
 
 
 class PacedSearch:

@@ -5,7 +5,7 @@ A piece has its own numbering; one pass over all of them puts them into the proo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,9 @@ from mipfs.kernels.units import ExploredPieces, OpenNodes
 from mipfs.plumbing.arrays import Integers, mask_of
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import REFUTED, SCREENED, Proof
+
+Offer = tuple[npt.NDArray[np.float32], float]
+"""Sizes of weights that are to be rounded, and what their relaxed σ add up to."""
 
 
 class MultiplierNumbers(NamedTuple):
@@ -128,18 +131,20 @@ class ProofPieces:
         offset = np.repeat(self._begun + self._before - 1, counts)
         return np.where(dual > 0, dual + offset, np.repeat(self.heads["dual"], counts))
 
-    def offers(self) -> Iterator[tuple[int, list[tuple[npt.NDArray[np.float32], float, bool]]]]:
-        """Of pieces that offer weights to round, by their number: these, what their σ add up to, and whether they are
-        those of the piece's first node."""
+    def offers(self, is_due: Callable[[int], bool]) -> Iterator[tuple[int, list[Offer]]]:
+        """Of pieces that offer weights to round, by their number: these, and what their σ add up to.
+
+        Those of a piece's first node only where `is_due` says so of the piece.
+        """
         before = 0
         for one in self._found:
-            ends = np.cumsum(one.offered)
-            for at in np.flatnonzero(one.offered).tolist():
-                end = int(ends[at])
-                begin, first = end - int(one.offered[at]), bool(one.is_first[at])
-                own = range(begin, end)
-                yield before + at, [(one.offers[r], float(one.sums[r]), first and r == begin) for r in own]
-            before += ends.size
+            at = np.flatnonzero(one.offered)
+            columns = at, np.cumsum(one.offered)[at], one.offered[at], one.is_first[at]
+            for of, end, count, has_first in zip(*(column.tolist() for column in columns), strict=True):
+                own = range(end - count + (has_first and not is_due(before + of)), end)
+                if own:
+                    yield before + of, [(one.offers[r], float(one.sums[r])) for r in own]
+            before += one.offered.size
 
     def back(self, numbers: MultiplierNumbers | None = None) -> OpenNodes:
         """The nodes that are open still, in the order of their pieces."""
@@ -152,7 +157,7 @@ class ProofPieces:
         heads["place"] = np.where(place > 0, moved, np.repeat(self.heads["place"], counts))
         heads["dual"] = self._position_in_store(parent, counts)
         heads["prices"] = -1 if numbers is None else self._value_by_dual(numbers.first, numbers.others, parent, counts)
-        heads = heads[~self._is_gone_on]
+        heads = heads[~self._is_gone_on] if self._goes_on.any() else heads
         return OpenNodes(heads, np.concatenate([one.back.words for one in self._found]))
 
 

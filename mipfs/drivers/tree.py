@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.branching import RULES, begin_memory, get_rule, learn_from_splits
-from mipfs.drivers.pieces import MultiplierNumbers, ProofPieces, one_after_the_other
+from mipfs.drivers.pieces import MultiplierNumbers, Offer, ProofPieces, one_after_the_other
 from mipfs.drivers.separating import Separation, is_bound_lifted, relaxation_sigmas
 from mipfs.drivers.tree_proof import OpenNode, TreeProof
 from mipfs.drivers.waiting import NodeQueue, pack_open_node, unpack_open_node
@@ -45,10 +45,6 @@ from mipfs.run.run import Run
 from mipfs.run.swaps import climb
 from mipfs.settings import TreeSettings
 
-LEAVES = subtree.LEAF, subtree.BARREN
-"""Nodes that are left as one selection, or none."""
-APART = subtree.STUCK, *LEAVES
-"""Nodes that do not wait: another has relaxed them, or nothing is left to relax."""
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
@@ -82,7 +78,7 @@ class SearchTree(TreeProof):
         self.pace = 0.0
         self.level = math.inf
         self.above: Arrays = {}
-        self.offers = list[tuple[npt.NDArray[np.float32], float]]()
+        self.offers = list[Offer]()
         self.waiting = NodeQueue(run.room)
         self._memory = NOTHING.memory
         self.splits = list[npt.NDArray[Any]]()
@@ -414,7 +410,8 @@ class SearchTree(TreeProof):
                 if not unit.goes_on:
                     self.waiting.extend(unit.nodes, in_order=True)
             elif one.found is not None:
-                self.count_enumerated(one.found.totals if unit.is_enumerated else one.found.totals[:0])
+                if unit.is_enumerated:
+                    self.count_enumerated(one.found.totals)
                 heads.append(unit.nodes.heads)
                 pieces.append(one.found)
                 rescued.append(one.rescued)
@@ -454,10 +451,12 @@ class SearchTree(TreeProof):
         self.count(pieces)
         back = pieces.back(numbers)
         why = back.heads["why"]
-        leaves = [self.node(back, at) for at in np.flatnonzero(np.isin(why, LEAVES)).tolist()]
-        stuck = back.heads[why == subtree.STUCK]
+        is_leaf, is_stuck = (why == subtree.LEAF) | (why == subtree.BARREN), why == subtree.STUCK
+        leaves = [self.node(back, at) for at in np.flatnonzero(is_leaf).tolist()]
+        stuck = back.heads[is_stuck]
         why[why == subtree.REST] = subtree.OPEN
-        self.waiting.extend(back._replace(heads=back.heads[~np.isin(why, APART)]))
+        is_apart = is_leaf | is_stuck
+        self.waiting.extend(back._replace(heads=back.heads[~is_apart]) if is_apart.any() else back)
         return stuck, leaves
 
     def count(self, pieces: ProofPieces) -> None:
@@ -468,15 +467,12 @@ class SearchTree(TreeProof):
         self.done(float(totals["floor"].min()))
         self.splits.append(pieces.splits)
         settings = self.settings
-        before, solved = self.n_nodes, np.cumsum(totals["solved"])
-        for at, offers in pieces.offers():
-            self.n_nodes = before + int(solved[at])
-            often = self.n_nodes <= settings.roundings or self.n_nodes >= self.rounding
-            for size, total, is_first in offers:
-                if often or not is_first:
-                    self.offers.append((size, total))
-                    self.rounding = self.n_nodes + max(settings.rounding_every, int(self.nodes_per_rounding))
-        self.n_nodes = before + int(solved[-1])
+        solved = (self.n_nodes + np.cumsum(totals["solved"])).tolist()
+        for at, offers in pieces.offers(lambda at: solved[at] <= settings.roundings or solved[at] >= self.rounding):
+            self.n_nodes = solved[at]
+            self.offers += offers
+            self.rounding = self.n_nodes + max(settings.rounding_every, int(self.nodes_per_rounding))
+        self.n_nodes = solved[-1]
 
     def count_enumerated(self, totals: npt.NDArray[Any]) -> None:
         """Count the selections whose completions were enumerated, the SVMs of that, and their steps."""

@@ -136,18 +136,19 @@ class NodeQueue:
 
     def extend(self, nodes: OpenNodes, in_order: bool = False) -> None:
         """Put nodes among them, which come one after the other, or with `in_order` in the order that they had."""
-        heads = nodes.heads.copy()
-        count = heads.size
+        count = nodes.heads.size
+        if self._size + count > self._heads.size:
+            room = max(64, int(GROWTH * (self._size + count)))
+            self._heads, self._bounds = _grow_array(self.heads, room), _grow_array(self.bounds, room)
+        own = slice(self._size, self._size + count)
+        heads = self._heads[own]
+        heads[:] = nodes.heads
         if not in_order:
             heads["order"] = self._order + np.arange(count)
         self._order = max(self._order, int(heads["order"].max(initial=-1)) + 1)
         heads["start"] += len(self._tape) // WORD
         self._tape.extend(nodes.words)
-        if self._size + count > self._heads.size:
-            room = max(64, int(GROWTH * (self._size + count)))
-            self._heads, self._bounds = _grow_array(self.heads, room), _grow_array(self.bounds, room)
-        own = slice(self._size, self._size + count)
-        self._heads[own], self._bounds[own] = heads, heads["bound"]
+        self._bounds[own] = heads["bound"]
         self._filled += _count_fixing_words(heads)
         if self._least is not None:
             self._least = float(heads["bound"].min(initial=self._least))
@@ -201,7 +202,7 @@ class NodeQueue:
         """Nodes with their words, one behind the other."""
         sizes = words_of(heads, size)
         starts, ends = WORD * heads["start"], WORD * (heads["start"] + sizes)
-        data = self._tape.read_all(starts.tolist(), ends.tolist())
+        data = self._tape.read_all(starts, ends)
         moved = heads.copy()
         moved["start"] = np.cumsum(sizes) - sizes
         return OpenNodes(moved, np.frombuffer(data, dtype=np.int32))

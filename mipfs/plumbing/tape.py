@@ -8,7 +8,7 @@ import tempfile
 import warnings
 import weakref
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any, cast
@@ -105,26 +105,23 @@ class Tape:
                 self._tail[max(0, low - self._written) : max(0, high - self._written)]
             )
 
-    def read_all(self, lows: Sequence[int], highs: Sequence[int]) -> bytes:
+    def read_all(self, lows: npt.NDArray[np.int64], highs: npt.NDArray[np.int64]) -> bytes:
         """What lies in many places, one behind the other."""
         if self._written and not self._kept:
-            return b"".join(map(self.read, lows, highs))
+            return b"".join(map(self.read, lows.tolist(), highs.tolist()))
         with self._lock:
             return b"".join(self._all_from_memory(lows, highs))
 
-    def _all_from_memory(self, lows: Sequence[int], highs: Sequence[int]) -> Iterator[memoryview | bytearray]:
+    def _all_from_memory(
+        self, lows: npt.NDArray[np.int64], highs: npt.NDArray[np.int64]
+    ) -> Iterable[memoryview | bytearray]:
         """What lies in many places of a tape in memory, most of them in one part each."""
-        begins, kept, tail, end = self._begins, self._kept, memoryview(self._tail), self._written
-        for low, high in zip(lows, highs, strict=True):
-            if low >= end:
-                yield tail[low - end : high - end]
-                continue
-            at = bisect_right(begins, low) - 1
-            begin, part = begins[at], kept[at]
-            if high - begin <= part.nbytes:
-                yield part[low - begin : high - begin]
-            else:
-                yield from self._from_memory(low, high)
+        begins, parts = np.array([*self._begins, self._written]), [*self._kept, memoryview(self._tail)]
+        at = np.searchsorted(begins, lows, side="right") - 1
+        if np.any(highs > np.append(begins[1:], len(self))[at]):
+            return (part for one in zip(lows.tolist(), highs.tolist(), strict=True) for part in self._from_memory(*one))
+        places = zip(at.tolist(), (lows - begins[at]).tolist(), (highs - begins[at]).tolist(), strict=True)
+        return [parts[of][low:high] for of, low, high in places]
 
     def _from_memory(self, low: int, high: int) -> Iterator[memoryview | bytearray]:
         """What lies from `low` up to `high`, of a tape in memory, part by part."""

@@ -124,7 +124,7 @@ class DualStore:
         """The vectors `ids` as `extend` takes them: their bytes, and where each ends, q, levels and widths (k,)."""
         start, q, level, width = (np.frombuffer(part, dtype=part.typecode) for part in self._ends_grids_levels_widths)
         first, last = start[ids], start[ids + 1]
-        data = self._bytes.read_all(first.tolist(), last.tolist())
+        data = self._bytes.read_all(first, last)
         return data, np.cumsum(last - first), q[ids], level[ids], width[ids]
 
     def get(self, index: int) -> tuple[Integers, int]:

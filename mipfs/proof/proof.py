@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.plumbing.arrays import Array, Integers, scatter
+from mipfs.plumbing.arrays import Array, Integers, mask_of, scatter
 from mipfs.proof.duals import DualStore, Whole
 from mipfs.proof.labelled import LabelledStore
 
@@ -266,20 +266,16 @@ class Proof:
         multipliers : of every place, as `keep` numbers them; −1, and by default, none
         """
         self._check_all_open(nodes[nodes < self._size])
-        count = np.arange(nodes.size)
         starts = np.cumsum(sizes) - sizes
-        first = self._append_nodes(int(sizes.sum()) - nodes.size) + starts - count - 1
-        of_piece = np.repeat(first, sizes)
-        places = np.arange(feature.size) - np.repeat(starts, sizes) + of_piece
-        places[starts] = nodes
-        split = feature >= 0
-        below = children[split]
-        moved = of_piece[split, None]
-        self._feature[places], self._dual[places] = feature, dual
-        self._children[places[split]] = np.where(below >= 0, below + moved, -1)
-        self._value[places[split]] = values[split]
-        if multipliers is not None:
-            self._multiplier[places] = multipliers
+        begin = self._append_nodes(feature.size - nodes.size)
+        first = begin + starts - np.arange(nodes.size) - 1
+        is_split, is_new = feature >= 0, ~mask_of(feature.size, starts)
+        moved = np.where((children >= 0) & is_split[:, None], children + np.repeat(first, sizes)[:, None], -1)
+        held = [(self._feature, feature), (self._dual, dual), (self._children, moved)]
+        held.append((self._value, np.where(is_split, values, -np.inf)))
+        for old, new in held if multipliers is None else [*held, (self._multiplier, multipliers)]:
+            old[begin : self._size] = new[is_new]
+            old[nodes] = new[starts]
         return first
 
     def take_over(self, node: int, other: Proof, ids: Integers) -> None:
@@ -328,8 +324,12 @@ class Proof:
         if not np.any(self._value[used] >= bound):
             return
         feature, children = self._feature[used].copy(), self._children[used]
-        kept = self.above() < bound
         feature[self._value[used] >= bound] = -1
+        kept, level = np.zeros(self._size, dtype=bool), np.array([self.root])
+        while level.size:
+            kept[level] = True
+            level = children[level[feature[level] >= 0]].ravel()
+            level = level[level >= 0]
         place = np.cumsum(kept, dtype=np.int32) - 1
         self._size = int(np.count_nonzero(kept))
         self._feature = feature[kept]
@@ -471,7 +471,8 @@ class Proof:
         assert self._dual[node] == OPEN, f"node {node} is closed already"
 
     def _check_all_open(self, nodes: Integers) -> None:
-        assert np.unique(nodes).size == nodes.size
+        ordered = np.sort(nodes)
+        assert np.all(ordered[1:] > ordered[:-1])
         assert np.all(self._feature[nodes] < 0)
         assert np.all(self._dual[nodes] == OPEN)
 
@@ -500,8 +501,9 @@ class Proof:
             empties = {"_feature": -1, "_children": -1, "_dual": OPEN, "_multiplier": -1, "_value": -np.inf}
             for name, empty in empties.items():
                 old = getattr(self, name)
-                more = np.full((capacity - old.shape[0], *old.shape[1:]), empty, dtype=old.dtype)
-                setattr(self, name, np.concatenate([old, more]))
+                grown = np.empty((capacity, *old.shape[1:]), dtype=old.dtype)
+                grown[: old.shape[0]], grown[old.shape[0] :] = old, empty
+                setattr(self, name, grown)
         return first
 
 

@@ -133,11 +133,11 @@ def test_ten_thousand_leaves_at_five_thousand_samples(tmp_path: Path) -> None:
         node, path = stack.pop(0)
         feature = int(rng.choice(np.setdiff1d(np.arange(p), path)))
         stack += [(child, [*path, feature]) for child in proof.split(node, feature)]
-    begin = time.perf_counter()
+    begin = time.process_time()
     turns = rng.integers(0, n // 2, leaves)
     for turn, (node, _) in zip(turns, stack, strict=True):
         proof.close(node, proof.add_dual(np.roll(some[turn % 50], 2 * turn), q))
-    stored = time.perf_counter() - begin
+    stored = time.process_time() - begin
     assert len(ProofClaim(proof, "tree", 0.0, 1e-4).packed()) < 50e6
     assert proof.duals.n_bytes < 50e6
     begin = time.perf_counter()
