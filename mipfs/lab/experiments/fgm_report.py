@@ -26,7 +26,7 @@ from mipfs.lab.experiments.tables import (
     values,
     with_error,
 )
-from mipfs.lab.experiments.verdicts import above, below, below_ratio, judge_claim, no_worse
+from mipfs.lab.experiments.verdicts import above, below, judge_claim, lower, no_worse
 from mipfs.report.blocks import ReportBlock, Table
 
 GOOD = 2e-4
@@ -262,7 +262,12 @@ def _against_rivals(rows: Sequence[Row]) -> PaperClaim:
         no_worse("than LPSVM's", pairs_of["fgm", "lpsvm"]),
         no_worse("FGM-B's is no worse than NMMKL's, with as many features", pairs_of["fgm-b", "nmmkl"]),
         *(
-            below_ratio(f"features of FGM over those of {words}", _ratios(rows, "fgm", method, "size"), 1.0)
+            lower(
+                f"features of FGM less those of {words}",
+                average_pairs(rows, "fgm", method, "size", CELL, draws),
+                (1.0, "features"),
+                words=("fewer", "more"),
+            )
             for method, words in (("qcqp-ssvm", "QCQP-SSVM"), ("lpsvm", "LPSVM"))
         ),
     ]
@@ -271,11 +276,6 @@ def _against_rivals(rows: Sequence[Row]) -> PaperClaim:
         "and 3)"
     )
     return judge_claim(said, parts, f"{len(group_rows(rows, *draws))} splits of {len(group_rows(rows, 'data'))} sets")
-
-
-def _ratios(rows: Sequence[Row], one: str, other: str, name: str) -> list[float]:
-    """By split, the mean over B of a figure of one method over that of another."""
-    return [a / b for a, b in average_pairs(rows, one, other, name, CELL, CELL[:2])]
 
 
 def _claim_rivals_in_noise(rows: Sequence[Row]) -> PaperClaim:
