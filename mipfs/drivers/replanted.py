@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from mipfs.drivers.tree_proof import OpenNode
 from mipfs.drivers.waiting import packed_all
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, WarmStart
 from mipfs.inner.old_duals import initial_intercepts, scores_all
+from mipfs.inner.prices import RowPrices
 from mipfs.kernels.bound import gains, rounded_down, trade_gains
 from mipfs.plumbing.arrays import Array, Integers, replace_at
 from mipfs.proof.duals import DualStore
@@ -257,9 +259,14 @@ class Replanting:
         kept = np.searchsorted(before, alive)
         return g, scores[:, kept], omega[:, kept]
 
+    @cached_property
+    def _prices(self) -> list[RowPrices]:
+        """Of all multipliers of the old tree."""
+        pricing = self.tree.relaxation.pricing
+        return [pricing.of(y) or pricing.none for y in self.old.multipliers]
+
     def _price_duals(self) -> PricedDuals:
-        tree, old, relaxation = self.tree, self.old, self.tree.relaxation
-        every = [relaxation.pricing.of(y) or relaxation.pricing.none for y in old.multipliers]
+        tree, relaxation, every = self.tree, self.tree.relaxation, self._prices
         penalty = tree.run.problem.penalty
         return PricedDuals(
             *self._scores_all(),

@@ -167,6 +167,8 @@ class Pricing:
     def _extra_minimum(self, y: Array) -> tuple[float, float] | None:
         """Σ_e min of −(A'y)_e e rounded down, and its size; None where an end is infinite."""
         low, high = self.ends
+        if not low.size:
+            return 0.0, 0.0
         reduced = -(self.on_extra @ y)
         error = 1.01 * (y.size + 4) * U * (self.extra_sizes @ np.abs(y))
         ends = np.where(reduced > 0, low, high)
