@@ -3,6 +3,7 @@
     MIPFS_DATA=DATA python benchmarks/edits.py            # a table, and the median ratio of every kind of edit
     MIPFS_DATA=DATA python benchmarks/edits.py german     # one of sonar, german, spambase
     MIPFS_DATA=DATA python benchmarks/edits.py frontier   # twelve budgets on german as a frontier, and one by one
+    MIPFS_DATA=DATA python benchmarks/edits.py chain      # thirteen budgets on sonar, each from the one before
 
 DATA has a folder for each, with ``data.svm.gz``. Three edits cut the optimum off or make it dearer: a row that forbids
 its support, a budget that it just exceeds, a cost on its first feature; three others are M + 1, that row again without
@@ -90,10 +91,29 @@ def frontier() -> int:
     return 0
 
 
+def chain() -> int:
+    """Print what ever tighter budgets take, each from the result of the one before and from nothing."""
+    data = mipfs.read(Path(os.environ["MIPFS_DATA"]) / "sonar" / "data.svm.gz", scale="standard")
+    prices = np.random.default_rng(1).integers(1, 10, data.n_features).astype(float)
+    last: Result | bool = False
+    for end in range(34, 8, -2):
+        problem = mipfs.Problem(data, M=5, C=0.1).with_rows([prices], -np.inf, float(end), ["budget"])
+        (cold, nothing), (warm, seconds) = timed(
+            lambda problem=problem: mipfs.solve(problem, threads=1),
+            lambda problem=problem, last=last: mipfs.solve(problem, threads=1, warm=last),
+        )
+        assert abs(warm.objective - cold.objective) <= 1e-4 * abs(cold.objective)
+        used = {"opened": "-", "leaves": "-"} if warm.warm_from is None else warm.warm_from
+        print(f"budget {end:2d}: from nothing {nothing:.2f} s, warm {seconds:.2f} s, ratio {seconds / nothing:.2f}, "
+              f"{used['opened']} of {used['leaves']} leaves opened")  # fmt: skip
+        last = warm
+    return 0
+
+
 def main(names: list[str]) -> int:
     """Print the table."""
-    if names == ["frontier"]:
-        return frontier()
+    if names in (["frontier"], ["chain"]):
+        return frontier() if names == ["frontier"] else chain()
     ratios: dict[str, list[float]] = {}
     print(f"{'problem':24s}{'edit':14s}{'nothing':>9s}{'warm':>9s}{'ratio':>7s}  opened/leaves  nodes")
     for name in names or [*WORKLOADS][:3]:
