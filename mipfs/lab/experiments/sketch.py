@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +35,6 @@ PAIRS, FOLDS, DRAWS = range(10), 10, range(5)
 MADE_SIZES = ((40, 30), (50, 40))
 """Relevant features, and features that are chosen."""
 TEXT_SIZES = (300, 500)
-TOPICS = {"comp": range(1, 6), "rec": range(7, 11), "sci": range(11, 15), "talk": range(16, 20)}
-"""Classes of 20 Newsgroups, in the order of their names, that are about one topic."""
-LARGE_SHARE, LARGE_DOCUMENTS, LARGE_DRAWS = 0.03, 5, range(3)
-"""r as a share of the columns of large texts, and training documents that a word stands in at least."""
-PROJECTION_DIVISORS = (8, 4, 2)
-"""Gaussian projections of approx-bss, r over these."""
 C, TEXT_C = 1.0, 100.0
 METHODS = ("bss", "leverage", "leverage-1", "approx-bss", "rrqr", "uniform", "rfe", "lpsvm", "full")
 DRAWN = ("leverage", "leverage-1", "approx-bss", "uniform")
@@ -60,11 +53,8 @@ DESIGN = (
     "directions are taken. `leverage-1` are the scores of the first singular direction alone (the paper does not say "
     "how many it takes). approx-bss has r/4 Gaussian projections. LPSVM has as many features as it leaves, RRQR at "
     "most as many as rows, and the leverage scores may draw a column twice. Made data of one seed have the same noise "
-    "for both sizes. Table 4 has Reuters-CCAT, which is not at hand; in its place the six pairs of four topics of 20 "
-    "Newsgroups (comp, rec, sci, talk: 4,300 to 5,300 training documents of the official part, its test part, words "
-    f"and pairs of words of at least {LARGE_DOCUMENTS} of them), supervised, r = {LARGE_SHARE:.0%} of the columns, "
-    f"approx-bss with r/8, r/4 and r/2 projections, {len(LARGE_DRAWS)} draws of each; LPSVM is not run there. r = 400 "
-    "and Tables 2 and 3 (words of TechTC-300) are not here."
+    "for both sizes. r = 400, Tables 2 and 3 (words of TechTC-300) and Table 4 (Reuters-CCAT) are not here: the sets "
+    "are not at hand."
 )
 
 
@@ -76,7 +66,7 @@ def units() -> list[Unit]:
             found.append(Unit({"part": "made", "M": M, "r": r, "seed": k}, quick=k == 0 and M == 40))
         for r in TEXT_SIZES:
             found.append(Unit({"part": "text", "r": r, "seed": k}, needs=NEWS))
-    return found + [Unit({"part": "large", "pair": f"{a} and {b}"}, needs=NEWS) for a, b in combinations(TOPICS, 2)]
+    return found
 
 
 def measure(unit: Unit) -> list[Row]:
@@ -87,8 +77,6 @@ def measure(unit: Unit) -> list[Row]:
         return _measure_folds(
             np.asarray(X), np.asarray(y, dtype=float), asked["r"], {}, salt=f" {asked['M']} {asked['seed']}"
         )
-    if asked["part"] == "large":
-        return _measure_topics(*asked["pair"].split(" and "))
     X, y, said = _newsgroup_pair(asked["seed"])
     return _measure_folds(X, y, asked["r"], {"pair": said}, TEXT_C)
 
@@ -106,39 +94,6 @@ def _newsgroup_pair(seed: int) -> tuple[Any, Any, str]:
     often = np.flatnonzero(np.diff(chosen.indptr) >= LEAST_DOCUMENTS)
     y = np.repeat([1.0, -1.0], DOCUMENTS)
     return np.asarray(chosen[:, often].todense()), y, f"{classes[0]} and {classes[1]}"
-
-
-def _measure_topics(one: str, other: str) -> list[Row]:
-    """All documents of two topics, columns chosen by the support vectors."""
-    folder = Path(os.environ[sets.VARIABLE]) / NEWS
-    X = sparse.load_npz(folder / "X.npz").tocsr()
-    _, numbers = np.unique(np.load(folder / "labels.npy", allow_pickle=False), return_inverse=True)
-    is_test = np.load(folder / "is_test.npy")
-    own = np.flatnonzero(np.isin(numbers, [*TOPICS[one], *TOPICS[other]]))
-    y = np.where(np.isin(numbers[own], TOPICS[one]), 1.0, -1.0)
-    train, test = np.flatnonzero(~is_test[own]), np.flatnonzero(is_test[own])
-    columns = X[own].tocsc()
-    often = np.flatnonzero(np.diff(columns[train].tocsc().indptr) >= LARGE_DOCUMENTS)
-    columns = columns[:, often].tocsr()
-    whole = Instance.from_arrays(columns[train], y[train])
-    support = solve_svm(whole, TEXT_C, True).support
-    used = Instance.from_arrays(columns[train][support], y[train][support])
-    r = round(LARGE_SHARE * often.size)
-    asked: list[tuple[str, int, int | None]] = [(name, 0, None) for name in ("rfe", "rrqr", "uniform", "full")]
-    asked += [("approx-bss", draw, r // divisor) for divisor in PROJECTION_DIVISORS for draw in LARGE_DRAWS]
-    found: list[Row] = []
-    for name, draw, projections in asked:
-        began = cpu_clock()
-        if projections is None:
-            ids = CHOICES.get(name, _sketch_chooser(name))(used, r, TEXT_C, draw)
-        else:
-            ids = select(used, name, r, projections=projections, seed=draw, check=False).ids
-        fitted = plain_svm(used, np.sort(np.unique(ids)), TEXT_C, True, "hinge")
-        row: Row = {"method": name, "draw": draw, "projections": projections, "r": r, "columns": int(often.size)}
-        row |= {"divisor": None if projections is None else r // projections, "size": int(np.unique(ids).size)}
-        row |= {"support": int(support.size), "error": error(fitted, columns[test], y[test])}
-        found.append({**row, "seconds": cpu_clock() - began})
-    return found
 
 
 def _measure_folds(X: Any, y: Any, r: int, facts: Row, C: float = C, salt: str = "") -> list[Row]:

@@ -67,28 +67,7 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
         blocks += [Heading("Pairs of text classes (Figures 1 to 3)"), _errors_block(text, "r", "r")]
         most = max(row["r"] for row in text)
         blocks += [_pairs_block(text, most), _errors_chart(text, most)]
-    large = of(rows, part="large")
-    if large:
-        blocks += [Heading("Pairs of topics, all documents (Table 4)"), _topics_block(large)]
     return blocks
-
-
-def _topics_block(rows: Sequence[Row]) -> ReportBlock:
-    """Pair by pair; approx-bss by the number of its projections."""
-    named = [{**row, "method": _with_divisor(row)} for row in rows]
-    names = list(dict.fromkeys(row["method"] for row in named))
-    columns = [
-        ("columns", lambda some: str(some[0]["columns"])),
-        ("support vectors", lambda some: str(some[0]["support"])),
-        ("r", lambda some: str(some[0]["r"])),
-        *across("method", names, lambda mine: f"{100 * mean(mine, 'error'):.2f} ({mean(mine, 'seconds'):.0f} s)"),
-    ]
-    title = "Supervised choice: error on the test documents in %, in parentheses CPU s; approx-bss over its draws"
-    return tabulate(group_rows(named, "pair").items(), ["pair"], columns, title)
-
-
-def _with_divisor(row: Row) -> str:
-    return f"approx-bss, r/{row['divisor']}" if row["divisor"] else str(row["method"])
 
 
 def _all_sizes_block(rows: Sequence[Row]) -> ReportBlock:
@@ -164,37 +143,7 @@ def claims(rows: Sequence[Row]) -> list[PaperClaim]:
         found.append(_table_one(made))
     if len(group_rows(text, "seed")) >= ENOUGH:
         found.append(_claim_comparable(text))
-    if of(rows, part="large"):
-        found.append(_claim_projections(of(rows, part="large")))
     return found
-
-
-def _claim_projections(rows: Sequence[Row]) -> PaperClaim:
-    """By pair of topics, over the draws."""
-    named = [{**row, "method": _with_divisor(row)} for row in rows]
-    errors = {
-        name: [mean(of(some, method=name), "error") for some in group_rows(named, "pair").values()]
-        for name in dict.fromkeys(row["method"] for row in named)
-    }
-    few, _, many = sorted((name for name in errors if name.startswith("approx")), reverse=True)
-    against = {"rrqr": "RRQR's", "rfe": "RFE's", "full": "that of all features"}
-    parts = [
-        lower("error with r/2 projections less that with r/8, by pair of topics", _zip(errors[many], errors[few])),
-        *(
-            no_worse(f"with r/2 no worse than {words}", _zip(errors[many], errors[name]), less_is_better=True)
-            for name, words in against.items()
-        ),
-    ]
-    means = ", ".join(f"{name} {percent(float(np.mean(found)), 2)}" for name, found in errors.items())
-    said = (
-        "Approximate BSS gains with more projections, and is close to RRQR and comparable to RFE and all features "
-        "(Paul 2016, Table 4)"
-    )
-    return judge_claim(said, parts, f"mean errors: {means}; Reuters-CCAT is not at hand")
-
-
-def _zip(one: Sequence[float], other: Sequence[float]) -> list[tuple[float, float]]:
-    return list(zip(one, other, strict=True))
 
 
 def _relevant_share(rows: Sequence[Row], method: str) -> dict[int, float]:
