@@ -34,7 +34,7 @@ SAMPLES, FEATURES, SEEDS = (500, 1000, 5000), (20, 50, 100), (1, 2, 5, 6, 3, 4, 
 SPLITS, DRAWS = 5, 6
 """Splits of the real sets, and draws of data set two, of which a verdict needs six."""
 SLOW = ("musk1_instances", "spambase", "mi_elephant")
-REAL = (*sets.SMALL[:7], *SLOW)
+REAL = (*sets.FEW_FEATURES, *SLOW)
 LOOP, LOOP_SAMPLES, LOOP_GRID, LOOP_SEEDS = 4, 500, {20: (0.25, 2.0, 16.0), 50: (0.25,)}, 6
 """The published loop: every third of the paper's values of C, of which the least is what can be paid for 50 features;
 and as many problems of a size as a verdict needs."""

@@ -13,11 +13,14 @@ from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
 from mipfs.result.result import Result, StopReason
 
+GREEDY_TOL = 1e-6
+"""Relative gap of the SVMs whose gradients a greedy choice looks at."""
 Matrix = Any
 """(n, p), dense or CSR."""
 
@@ -69,6 +72,26 @@ def solve_by(problem: Problem, driver: str, *, cpu_limit: float = math.inf, **op
     if not result.has_classifier:
         raise NumericalError(f"{driver} found no classifier: {result.status.name}")
     return result
+
+
+def select_greedily(data: Instance, C: float, worth: Callable[[Array, Integers], Array]) -> Integers:
+    """Add the column of the largest worth to a hinge SVM, one after the other, while one is worth more than 0.
+
+    Parameters
+    ----------
+    data : Instance
+    C : float > 0
+    worth : callable
+        Of the squared gradients (p,) and the columns that are in: what each column is worth.
+    """
+    solver, ids = get_loss("hinge").Solver(data, C * data.sample_weight, True), np.empty(0, dtype=np.int64)
+    while True:
+        found = worth(np.square(data.block().pull(solver.solve(ids, tol=GREEDY_TOL).alpha * data.y)), ids)
+        found[ids] = 0.0
+        best = int(np.argmax(found))
+        if found[best] <= 0.0:
+            return ids
+        ids = np.sort(np.append(ids, best))
 
 
 def facts_of(result: Result) -> dict[str, Any]:

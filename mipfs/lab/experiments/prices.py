@@ -15,7 +15,7 @@ from mipfs.data.instance import Row as Inequality
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.document import Heading
-from mipfs.lab.experiments.fits import error, f1, facts_of, ids_of, objective, solve_by
+from mipfs.lab.experiments.fits import error, f1, facts_of, ids_of, objective, select_greedily, solve_by
 from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
 from mipfs.lab.experiments.tables import (
     STANDING,
@@ -37,7 +37,6 @@ from mipfs.lab.experiments.tables import (
 )
 from mipfs.lab.experiments.verdicts import judge_claim, lower
 from mipfs.lab.studies.folds import Fold, fold
-from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
@@ -73,7 +72,7 @@ def units() -> list[Unit]:
         Unit({"data": name, "draw": draw, "fold": k}, (name, draw, k) in quick, needs=name)
         for draw in (1, 2)
         for k in range(FOLDS)
-        for name in sets.SMALL[:7]
+        for name in sets.FEW_FEATURES
     ]
 
 
@@ -139,16 +138,10 @@ def _choose_relaxed(shop: Shop, budget: float) -> Chosen:
 
 
 def _select_greedily(shop: Shop, budget: float) -> Chosen:
-    data, ids, left = shop.data, np.empty(0, dtype=np.int64), budget
-    solver = get_loss("hinge").Solver(data, C * data.sample_weight, True)
-    while True:
-        steep = np.square(data.block().pull(solver.solve(ids, tol=1e-6).alpha * data.y)) / shop.price
-        steep[ids] = -1.0
-        steep[shop.price > left] = -1.0
-        best = int(np.argmax(steep))
-        if steep[best] <= 0.0:
-            return ids, {}
-        ids, left = np.sort(np.append(ids, best)), left - shop.price[best]
+    def worth(steep: Array, ids: Integers) -> Array:
+        return np.where(shop.price <= budget - shop.price[ids].sum(), steep / shop.price, 0.0)
+
+    return select_greedily(shop.data, C, worth), {}
 
 
 def _select_by_elimination(shop: Shop, budget: float) -> Chosen:

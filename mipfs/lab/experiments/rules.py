@@ -17,7 +17,7 @@ from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.document import Heading
-from mipfs.lab.experiments.fits import error, objective, solve_by
+from mipfs.lab.experiments.fits import error, objective, select_greedily, solve_by
 from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
 from mipfs.lab.experiments.tables import (
     STANDING,
@@ -92,7 +92,7 @@ def units() -> list[Unit]:
         Unit({"part": part, "data": name, "fold": k}, (part, name, k) == ("alike", "heart_statlog", 0), needs=name)
         for k in range(FOLDS)
         for part in TITLES
-        for name in sets.SMALL[:7]
+        for name in sets.FEW_FEATURES
     ]
 
 
@@ -127,10 +127,10 @@ class Judged:
     proven: bool | None = None
 
     @classmethod
-    def of_linear(cls, part: Fold, fitted: Linear, value: float | None = None, proven: bool | None = None) -> Judged:
-        """A linear classifier; its hinge objective, where it is not known."""
-        value = objective(part.train, fitted, C) if value is None else value
-        return cls(error(fitted, part.X, part.y), int(np.count_nonzero(fitted.w)), value, proven)
+    def of_linear(cls, part: Fold, fitted: Linear, proven: bool | None = None) -> Judged:
+        """A linear classifier, by the hinge."""
+        size = int(np.count_nonzero(fitted.w))
+        return cls(error(fitted, part.X, part.y), size, objective(part.train, fitted, C), proven)
 
 
 def _correlations(data: Instance) -> Array:
@@ -167,7 +167,7 @@ def _obey_directions(part: Fold) -> Judged:
     ends = {1.0: (0.0, None), -1.0: (None, 0.0), 0.0: (None, None)}
     bounds = {name: ends[float(sign)] for name, sign in zip(part.train.feature_names, known, strict=True)}
     fitted, proven = _select_exactly(part.train, weight_bounds=bounds)
-    return Judged.of_linear(part, fitted, None, proven)
+    return Judged.of_linear(part, fitted, proven)
 
 
 def _drop_against(part: Fold) -> Judged:
@@ -199,24 +199,18 @@ def _exclude_alike(part: Fold) -> Judged:
     given = [Inequality(f"alike{k}", {names[i]: 1.0, names[j]: 1.0}, -math.inf, 1.0) for k, (i, j) in enumerate(pairs)]
     rows = Rows.of(given, {name: j for j, name in enumerate(names)})
     fitted, proven = _select_exactly(part.train, rows=rows)
-    return Judged.of_linear(part, fitted, None, proven)
+    return Judged.of_linear(part, fitted, proven)
 
 
 def _add_steepest(part: Fold) -> Judged:
     """The allowed column of the steepest gradient, one after the other."""
-    data = part.train
-    alike, _ = _find_alike(data)
-    solver = get_loss("hinge").Solver(data, C * data.sample_weight, True)
-    ids = np.empty(0, dtype=np.int64)
-    while ids.size < M:
-        steep = np.abs(data.block().pull(solver.solve(ids, tol=1e-6).alpha * data.y))
-        steep[ids] = -1.0
-        steep[alike[:, ids].any(axis=1)] = -1.0
-        best = int(np.argmax(steep))
-        if steep[best] <= 0.0:
-            break
-        ids = np.sort(np.append(ids, best))
-    return Judged.of_linear(part, plain_svm(data, ids, C, True, "hinge"))
+    alike, _ = _find_alike(part.train)
+
+    def worth(steep: Array, ids: Integers) -> Array:
+        return np.where(alike[:, ids].any(axis=1) | (ids.size == M), 0.0, steep)
+
+    ids = select_greedily(part.train, C, worth)
+    return Judged.of_linear(part, plain_svm(part.train, ids, C, True, "hinge"))
 
 
 def _filter_alike(part: Fold) -> Judged:
@@ -314,9 +308,9 @@ def _totals_block(rows: Sequence[Row], part: str) -> ReportBlock:
         cells = [method, percent(mean(mine, "excess"), 1), percent(max(values(mine, "excess")), 0)]
         cells += [*standing(_pair_sets(rows, exact, method)), show_number(mean(mine, "seconds"), "{:.2f}")]
         lines.append(cells)
-    title = f"Excess: the training objective above that of {exact}, which takes {{}} CPU s"
     seconds = show_number(mean(of(rows, method=exact), "seconds"), "{:.2f}")
-    return Table(["method", "mean excess", "largest", *STANDING, "CPU s"], lines, title.format(seconds))
+    title = f"Excess: the training objective above that of {exact}, which takes {seconds} CPU s"
+    return Table(["method", "mean excess", "largest", *STANDING, "CPU s"], lines, title)
 
 
 def claims(rows: Sequence[Row]) -> list[PaperClaim]:

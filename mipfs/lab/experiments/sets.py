@@ -20,6 +20,8 @@ SMALL = (
     "w8a",
 )  # fmt: skip
 """Sets of at most 10,000 features."""
+FEW_FEATURES = SMALL[:7]
+"""Those of at most 60."""
 UNIT = ("pcmac", "sms_spam_counts", "w8a", "mi_elephant")
 """Sets whose columns are many and sparse: they are scaled to length one, the others to mean 0 and deviation 1."""
 
