@@ -119,6 +119,21 @@ def caller(of: StepType) -> Any:
     return call_at
 
 
+@intrinsic
+def copy_memory(context, address, found, at, count):  # type: ignore[no-untyped-def]
+    """Copy `count` bytes that lie at an address to an array of bytes, from `at` on; nobody looks whether they fit."""
+
+    def lowered(context, builder, signature, values):  # type: ignore[no-untyped-def]
+        address, found, at, count = values
+        to = context.make_array(signature.args[1])(context, builder, found).data
+        of = builder.inttoptr(address, to.type)
+        cgutils.raw_memcpy(builder, builder.gep(to, [at]), of, count, 1)
+        return context.get_dummy_value()
+
+    bytes_found = types.Array(types.uint8, 1, "C")
+    return typing.signature(types.none, types.int64, bytes_found, types.int64, types.int64), lowered
+
+
 @compiled(nogil=True)
 def run(step, arguments):  # type: ignore[no-untyped-def]
     """Call a step from Python, with arguments that are lent to it."""

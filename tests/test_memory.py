@@ -72,7 +72,9 @@ def test_a_tape_gives_back_what_was_written(in_file: bool, tmp_path: Path, eager
         lows, highs = np.sort(r.integers(0, len(whole) + 1, (2, 5)), axis=0)
         asked = list(zip(lows.tolist(), highs.tolist(), strict=True))
         assert [written.read(low, high) for low, high in asked] == [whole[low:high] for low, high in asked]
-        assert written.read_all(lows, highs) == b"".join(whole[low:high] for low, high in asked)
+        assert written.read_all(lows, highs).tobytes() == b"".join(whole[low:high] for low, high in asked)
+    with pytest.raises(ValueError, match="beyond the end"):
+        written.read_all(np.array([0, 1]), np.array([1, len(whole) + 1]))
     assert written.array().tobytes() == whole == b"".join(bytes(piece) for piece in pieces(written.array()))
     assert written.extend(np.arange(5)) == len(whole)
     again = [pickle.loads(pickle.dumps(written)), copy.deepcopy(written)]

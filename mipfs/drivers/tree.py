@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.branching import RULES, begin_memory, get_rule, learn_from_splits
-from mipfs.drivers.pieces import MultiplierNumbers, Offer, ProofPieces, one_after_the_other
+from mipfs.drivers.pieces import WITHOUT_ROWS, Offer, ProofPieces, one_after_the_other
 from mipfs.drivers.separating import Separation, is_bound_lifted, relaxation_sigmas
 from mipfs.drivers.tree_proof import OpenNode, TreeProof
 from mipfs.drivers.waiting import NodeQueue, pack_open_node, unpack_open_node
@@ -34,7 +34,8 @@ from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.inner.unit import NOTHING, ExplorationRules, NodeUnit, UnitResult
 from mipfs.kernels import subtree
 from mipfs.kernels.bound import gains
-from mipfs.kernels.structures import LIMITS, SPLIT
+from mipfs.kernels.merge import Shown
+from mipfs.kernels.structures import LIMITS
 from mipfs.kernels.units import ExploredPieces, FirstDuals, OpenNodes
 from mipfs.plumbing.arrays import Arrays, mask_of, scatter
 from mipfs.proof.cuts import Cut
@@ -47,6 +48,8 @@ from mipfs.settings import TreeSettings
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+NO_PLACE = 1 << 62
+"""More pieces than ever come together."""
 
 
 class SearchTree(TreeProof):
@@ -262,6 +265,8 @@ class SearchTree(TreeProof):
             nodes = self.waiting.pop(count, k)
             heads = nodes.heads
             closed = (heads["bound"] >= self.cutoff) | self._ties_only(nodes)
+            if not closed.any():
+                return nodes
             self.close_all(heads[closed])
             if not closed.all():
                 return nodes._replace(heads=heads[~closed])
@@ -304,10 +309,9 @@ class SearchTree(TreeProof):
 
     def learn(self) -> None:
         """Let the branching rule learn from the splits that were merged since, in their order."""
-        splits, self.splits = self.splits, []
-        self._memory = learn_from_splits(
-            self.settings.branching, self.memory, one_after_the_other([np.empty(0, SPLIT), *splits])
-        )
+        if self.splits:
+            splits, self.splits = one_after_the_other(self.splits), []
+            self._memory = learn_from_splits(self.settings.branching, self.memory, splits)
 
     @property
     def told(self) -> ExplorationRules:
@@ -353,7 +357,7 @@ class SearchTree(TreeProof):
         """The dual vectors that earned the bounds of some nodes."""
         assert isinstance(self.proof.duals, DualStore)
         data, *numbers = self.proof.duals.packed(heads["dual"])
-        return FirstDuals(np.frombuffer(data, dtype=np.uint8), *(np.asarray(one, dtype=np.int64) for one in numbers))
+        return FirstDuals(data, *(np.asarray(one, dtype=np.int64) for one in numbers))
 
     def limits(self, bound: Array, cutoff: float) -> npt.NDArray[Any]:
         """How far the subtrees below nodes of these bounds are explored, and how far relaxations are solved.
@@ -415,14 +419,15 @@ class SearchTree(TreeProof):
                 heads.append(unit.nodes.heads)
                 pieces.append(one.found)
                 rescued.append(one.rescued)
-                goes_on += [unit.goes_on] * one.found.totals.size
+                goes_on.append(unit.goes_on)
         if not pieces:
             return []
-        stuck, leaves = self.take_pieces(ProofPieces(pieces, one_after_the_other(heads), np.array(goes_on)))
+        stuck, leaves = self.take_pieces(ProofPieces(pieces, heads, goes_on))
         self.rescued += stuck.size
         while stuck.size:
             pieces, rescued = [one[0] for one in rescued if one], [one[1:] for one in rescued]
-            stuck, more = self.take_pieces(ProofPieces(pieces, stuck))
+            heads = np.split(stuck, np.cumsum([one.totals.size for one in pieces])[:-1])
+            stuck, more = self.take_pieces(ProofPieces(pieces, heads, [False] * len(pieces)))
             leaves += more
         return leaves
 
@@ -442,14 +447,13 @@ class SearchTree(TreeProof):
 
     def take_pieces(self, pieces: ProofPieces) -> tuple[npt.NDArray[Any], list[OpenNode]]:
         """Enter pieces into the proof, and keep what they left open; returns the records of stuck nodes, and leaves."""
-        numbers = None
+        shown = WITHOUT_ROWS
         if self.relaxation.propagation.count:
             first, others = pieces.heads["prices"], self.prices.add_all(pieces.prices)
             rays = self.rays(pieces.causes, pieces.prices.shape[1])
-            numbers = MultiplierNumbers(first, self.numbers(first), others, self.numbers(others), rays)
-        pieces.enter(self.proof, self.relaxation.alive, numbers)
+            shown = Shown(first, others, self.numbers(first), self.numbers(others), rays)
+        back = pieces.merge(self.proof, self.relaxation.alive, shown)
         self.count(pieces)
-        back = pieces.back(numbers)
         why = back.heads["why"]
         is_leaf, is_stuck = (why == subtree.LEAF) | (why == subtree.BARREN), why == subtree.STUCK
         leaves = [self.node(back, at) for at in np.flatnonzero(is_leaf).tolist()]
@@ -465,14 +469,30 @@ class SearchTree(TreeProof):
         self.steps += int(totals["steps"].sum())
         self.stalled += int(totals["stalled"].sum())
         self.done(float(totals["floor"].min()))
-        self.splits.append(pieces.splits)
-        settings = self.settings
-        solved = (self.n_nodes + np.cumsum(totals["solved"])).tolist()
-        for at, offers in pieces.offers(lambda at: solved[at] <= settings.roundings or solved[at] >= self.rounding):
-            self.n_nodes = solved[at]
-            self.offers += offers
-            self.rounding = self.n_nodes + max(settings.rounding_every, int(self.nodes_per_rounding))
-        self.n_nodes = solved[-1]
+        if self.memory.size:
+            self.splits.append(pieces.splits)
+        self._take_offers(pieces, self.n_nodes + np.cumsum(totals["solved"]))
+        self.n_nodes += int(totals["solved"].sum())
+
+    def _take_offers(self, pieces: ProofPieces, solved: Integers) -> None:
+        """Keep what is to be rounded: all that is offered, but of pieces' first nodes only some, far between.
+
+        solved : (B,) the nodes that are solved up to the end of each piece
+        """
+        settings, at = self.settings, 0
+        others, first = np.flatnonzero(pieces.has_others), np.flatnonzero(pieces.has_first)
+        early = int(np.searchsorted(solved, settings.roundings, side="right"))
+        while True:
+            late = int(np.searchsorted(solved, self.rounding))
+            due = next_of(first, at)
+            due = due if due < early else next_of(first, max(at, late))
+            at = min(due, next_of(others, at))
+            if at == NO_PLACE:
+                return
+            self.offers += pieces.offers(at, with_first=at == due)
+            n_nodes = int(solved[at])
+            self.rounding = n_nodes + max(settings.rounding_every, int(self.nodes_per_rounding(n_nodes)))
+            at += 1
 
     def count_enumerated(self, totals: npt.NDArray[Any]) -> None:
         """Count the selections whose completions were enumerated, the SVMs of that, and their steps."""
@@ -559,11 +579,10 @@ class SearchTree(TreeProof):
         one, data = self.run.settings.search, self.run.problem.data
         return float((one.call + one.number * (data.block().nnz + one.row * data.n_samples)) / one.unit)
 
-    @property
-    def nodes_per_rounding(self) -> float:
+    def nodes_per_rounding(self, n_nodes: int) -> float:
         """How many nodes lie between two roundings at least, which come one after the other, and nodes on all cores."""
-        by_work = self.svm_work * self.n_nodes / (self.run.settings.search.beside * max(self.work, 1e-9))
-        return float(max(by_work, self.n_nodes / self.settings.rounding_share))
+        by_work = self.svm_work * n_nodes / (self.run.settings.search.beside * max(self.work, 1e-9))
+        return float(max(by_work, n_nodes / self.settings.rounding_share))
 
     def pointed_to(self) -> npt.NDArray[np.bool_] | None:
         """The selection of S that the open node of least bound points to."""
@@ -591,3 +610,9 @@ class SearchTree(TreeProof):
     def finish(self) -> Proof | None:
         """The proof of the bound; None where none was begun, or where it was lost."""
         return self.finish_proof(self.waiting.heads) if self.n_nodes else None
+
+
+def next_of(places: Integers, least: int) -> int:
+    """The first of some places, in order, that is no less than another one."""
+    at = int(np.searchsorted(places, least))
+    return int(places[at]) if at < places.size else NO_PLACE

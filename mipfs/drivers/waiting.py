@@ -202,10 +202,10 @@ class NodeQueue:
         """Nodes with their words, one behind the other."""
         sizes = words_of(heads, size)
         starts, ends = WORD * heads["start"], WORD * (heads["start"] + sizes)
-        data = self._tape.read_all(starts, ends)
+        words = self._tape.read_all(starts, ends).view(np.int32)
         moved = heads.copy()
         moved["start"] = np.cumsum(sizes) - sizes
-        return OpenNodes(moved, np.frombuffer(data, dtype=np.int32))
+        return OpenNodes(moved, words)
 
     def _compact_words(self, size: int) -> None:
         """Write the words anew where most of them are of nodes that were taken."""

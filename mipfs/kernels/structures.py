@@ -130,7 +130,7 @@ that the child earned lies above its parent's."""
 PLACE = np.dtype(
     [(name, np.int64) for name in ("feature", "outside", "inside", "dual", "cause")] + [("value", np.float64)]
 )
-"""A place of the proof, see `Proof.attach_all`; one that is screened has the feature k. `cause`: the side of `RowSides`
+"""A place of the proof, see `Proof.attach`; one that is screened has the feature k. `cause`: the side of `RowSides`
 that shows that the rows leave it empty, −1 for any other."""
 DUAL = np.dtype([(name, np.int64) for name in ("grid", "end", "top", "width")])
 """A dual vector as `DualStore` keeps it."""

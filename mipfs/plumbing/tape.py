@@ -7,8 +7,9 @@ import os
 import tempfile
 import warnings
 import weakref
+from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any, cast
@@ -44,7 +45,7 @@ class Tape:
         self._folder = folder
         self._tail = bytearray(content)
         self._kept = list[memoryview]()
-        self._begins = list[int]()
+        self._begins, self._addresses = array("q"), array("q")
         self._written = 0
         self._is_full = False
         self._lock = Lock()
@@ -92,6 +93,7 @@ class Tape:
         with self._lock:
             for part in (memoryview(self._tail), content) if self._tail else (content,):
                 self._begins.append(self._written)
+                self._addresses.append(_address_of(part))
                 self._kept.append(part)
                 self._written += part.nbytes
             self._tail = bytearray() if self._tail else self._tail
@@ -105,23 +107,26 @@ class Tape:
                 self._tail[max(0, low - self._written) : max(0, high - self._written)]
             )
 
-    def read_all(self, lows: npt.NDArray[np.int64], highs: npt.NDArray[np.int64]) -> bytes:
-        """What lies in many places, one behind the other."""
-        if self._written and not self._kept:
-            return b"".join(map(self.read, lows.tolist(), highs.tolist()))
-        with self._lock:
-            return b"".join(self._all_from_memory(lows, highs))
+    def read_all(self, lows: npt.NDArray[np.int64], highs: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        """What lies in many places, one behind the other.
 
-    def _all_from_memory(
-        self, lows: npt.NDArray[np.int64], highs: npt.NDArray[np.int64]
-    ) -> Iterable[memoryview | bytearray]:
-        """What lies in many places of a tape in memory, most of them in one part each."""
-        begins, parts = np.array([*self._begins, self._written]), [*self._kept, memoryview(self._tail)]
-        at = np.searchsorted(begins, lows, side="right") - 1
-        if np.any(highs > np.append(begins[1:], len(self))[at]):
-            return (part for one in zip(lows.tolist(), highs.tolist(), strict=True) for part in self._from_memory(*one))
-        places = zip(at.tolist(), (lows - begins[at]).tolist(), (highs - begins[at]).tolist(), strict=True)
-        return [parts[of][low:high] for of, low, high in places]
+        Raises
+        ------
+        ValueError
+            Some of it lies nowhere, as by a state that was forged.
+        """
+        if np.any(highs < lows) or lows.min(initial=0) < 0 or highs.max(initial=0) > len(self):
+            raise ValueError("a place beyond the end of what was written")
+        if self._written and not self._kept:
+            return np.frombuffer(b"".join(map(self.read, lows.tolist(), highs.tolist())), dtype=np.uint8)
+        from mipfs.plumbing.byte_runs import copy_runs
+
+        with self._lock, memoryview(self._tail) as tail:
+            begins = np.append(np.array(self._begins), [self._written, self._written + tail.nbytes])
+            addresses = np.append(np.array(self._addresses), _address_of(tail))
+            found = np.empty(int((highs - lows).sum()), dtype=np.uint8)
+            copy_runs(addresses, begins, lows, highs, found)
+        return found
 
     def _from_memory(self, low: int, high: int) -> Iterator[memoryview | bytearray]:
         """What lies from `low` up to `high`, of a tape in memory, part by part."""
@@ -167,7 +172,8 @@ class Tape:
                     at += part.nbytes
                 found[at:] = np.frombuffer(self._tail, dtype=np.uint8)
                 self._tail = bytearray()
-                self._kept, self._begins, self._written = [found.data], [0], found.size
+                self._kept, self._begins, self._written = [found.data], array("q", [0]), found.size
+                self._addresses = array("q", [_address_of(found.data)])
             return np.frombuffer(self._kept[0], dtype=np.uint8)
 
     def _flush_to_file(self) -> None:
@@ -204,6 +210,10 @@ def let_go(array: npt.NDArray[Any]) -> None:
     mapped = getattr(array, "_mmap", None)
     if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
         mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def _address_of(content: memoryview) -> int:
+    return int(np.frombuffer(content, dtype=np.uint8).__array_interface__["data"][0])
 
 
 def map_array(path: Path, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> npt.NDArray[Any]:

@@ -14,7 +14,7 @@ from mipfs.plumbing.tape import Tape
 from mipfs.readers.duals import WIDEST
 
 Whole = npt.NDArray[np.integer[Any]]
-Packed = bytes | bytearray | npt.NDArray[np.uint8] | Sequence[npt.NDArray[np.uint8]]
+Packed = npt.NDArray[np.uint8] | Sequence[npt.NDArray[np.uint8]]
 
 MOVED = 1 << 6
 """Vectors that are moved to another store together."""
@@ -89,11 +89,8 @@ class DualStore:
         Their bytes may lie in several arrays: joined before, they would be written to fresh memory once more.
         """
         first, offset = len(self._q), len(self._bytes)
-        if isinstance(packed, (bytes, bytearray)):
-            self._bytes.append(packed)
-        else:
-            for part in [packed] if isinstance(packed, np.ndarray) else packed:
-                self._bytes.extend(part)
+        for part in [packed] if isinstance(packed, np.ndarray) else packed:
+            self._bytes.extend(part)
         for kept, new in zip(self._ends_grids_levels_widths, (ends + offset, q, level, width), strict=True):
             kept.frombytes(np.ascontiguousarray(new, dtype=kept.typecode).tobytes())
         return first
@@ -120,7 +117,7 @@ class DualStore:
         """Where the vectors end, the first 0 included, their grids, levels and widths."""
         return self._start, self._q, self._level, self._width
 
-    def packed(self, ids: npt.NDArray[np.integer[Any]]) -> tuple[bytes, Whole, Whole, Whole, Whole]:
+    def packed(self, ids: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[np.uint8], Whole, Whole, Whole, Whole]:
         """The vectors `ids` as `extend` takes them: their bytes, and where each ends, q, levels and widths (k,)."""
         start, q, level, width = (np.frombuffer(part, dtype=part.typecode) for part in self._ends_grids_levels_widths)
         first, last = start[ids], start[ids + 1]

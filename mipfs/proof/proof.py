@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.plumbing.arrays import Array, Integers, mask_of, scatter
+from mipfs.plumbing.arrays import Array, Integers, scatter
 from mipfs.proof.duals import DualStore, Whole
 from mipfs.proof.labelled import LabelledStore
 
@@ -245,38 +245,20 @@ class Proof:
         dual : (m,) position of the dual vector that closes a place, or that bounds one which is split; else `OPEN`
         values : (m,) what that dual vector proves of a place that is split
         """
-        return int(self.attach_all(np.array([node]), np.array([feature.size]), feature, children, dual, values)[0])
-
-    def attach_all(
-        self,
-        nodes: Integers,
-        sizes: Integers,
-        feature: Whole,
-        children: Whole,
-        dual: Whole,
-        values: Array,
-        multipliers: Integers | None = None,
-    ) -> Integers:
-        """Attach pieces of tree in the places of open nodes, as `attach` does, whose arguments follow one another.
-
-        Parameters
-        ----------
-        nodes, sizes : (B,) the open nodes, all different, and how many places each one's piece has; a node may be a
-            place of the piece before
-        multipliers : of every place, as `keep` numbers them; −1, and by default, none
-        """
-        self._check_all_open(nodes[nodes < self._size])
-        starts = np.cumsum(sizes) - sizes
-        begin = self._append_nodes(feature.size - nodes.size)
-        first = begin + starts - np.arange(nodes.size) - 1
-        is_split, is_new = feature >= 0, ~mask_of(feature.size, starts)
-        moved = np.where((children >= 0) & is_split[:, None], children + np.repeat(first, sizes)[:, None], -1)
-        held = [(self._feature, feature), (self._dual, dual), (self._children, moved)]
-        held.append((self._value, np.where(is_split, values, -np.inf)))
-        for old, new in held if multipliers is None else [*held, (self._multiplier, multipliers)]:
-            old[begin : self._size] = new[is_new]
-            old[nodes] = new[starts]
+        self._check_open(node)
+        first, is_split = self._append_nodes(feature.size - 1) - 1, feature >= 0
+        places = np.append(node, first + np.arange(1, feature.size))
+        self._feature[places], self._dual[places] = feature, dual
+        self._children[places] = np.where((children >= 0) & is_split[:, None], children + first, -1)
+        self._value[places] = np.where(is_split, values, -np.inf)
         return first
+
+    def places_below(self, nodes: Integers, count: int) -> tuple[int, tuple[npt.NDArray[Any], ...]]:
+        """The first of `count` new places below open nodes, all different, and all features, children, dual vectors,
+        multipliers and values, to be written to."""
+        self._check_all_open(nodes)
+        first = self._append_nodes(count)
+        return first, (self._feature, self._children, self._dual, self._multiplier, self._value)
 
     def take_over(self, node: int, other: Proof, ids: Integers) -> None:
         """Attach the tree of the same problem over the features `ids` alone in the place of an open node.

@@ -7,6 +7,7 @@ import time
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,9 @@ import pytest
 from mipfs.check.leaves import Fixings
 from mipfs.check.tree import Report, check
 from mipfs.data.instance import Instance
+from mipfs.drivers.pieces import ProofPieces
+from mipfs.kernels.structures import DUAL, PLACE, TOTALS
+from mipfs.kernels.units import OPEN_NODE, ExploredPieces, OpenNodes
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import OPEN, SCREENED, Proof
 from mipfs.result.sidecar import ProofClaim
@@ -192,26 +196,54 @@ def assert_least(arrays: dict[str, npt.NDArray[np.int64]], data: Instance, M: in
     assert found <= least * (1 + 1e-15) + 1e-9
 
 
-def test_pieces_that_are_grafted_together_are_those_grafted_one_by_one() -> None:
-    rng = np.random.default_rng(0)
+def chain(rng: np.random.Generator, count: int) -> npt.NDArray[Any]:
+    """A piece of tree whose splits each split the second child of the one above, with `count` dual vectors."""
+    depth = int(rng.integers(0, 4))
+    places = np.zeros(2 * depth + 1, PLACE)
+    for name, least, end in (("dual", OPEN, count), ("outside", -5, 5), ("inside", -5, 5), ("value", 0, 9)):
+        places[name] = rng.integers(least, end, places.size)
+    places["feature"], places["cause"] = -1, -1
+    for t in range(depth):
+        for name, value in (("feature", rng.integers(0, 10)), ("outside", 2 * t + 1), ("inside", 2 * t + 2)):
+            places[name][2 * t] = value
+    return places
+
+
+def test_units_are_merged_as_their_pieces_are_attached_one_by_one() -> None:
+    rng, alive = np.random.default_rng(0), np.array([7, 2, 0, 3, 11, 5, 6, 1, 9])
     for _ in range(30):
-        one, other = Proof(2, 9), Proof(2, 9)
+        one, other = Proof(2, 12), Proof(2, 12)
         for proof in (one, other):
             low, high = proof.split(proof.root, 4)
             leaves = [low, *proof.split(high, 5)]
-        taken = rng.permutation(leaves)[: rng.integers(1, 4)]
-        parts: list[tuple[npt.NDArray[np.int64], ...]] = []
-        for _ in taken:  # a chain of splits: the second child of each is split again
-            depth = int(rng.integers(0, 4))
-            feature, children = np.full(2 * depth + 1, -1), rng.integers(-5, 5, (2 * depth + 1, 2))
-            for t in range(depth):
-                feature[2 * t], children[2 * t] = rng.integers(0, 9), (2 * t + 1, 2 * t + 2)
-            parts.append((feature, children, rng.integers(0, 7, feature.size), rng.integers(0, 9, feature.size)))
-        firsts = [one.attach(int(node), *part[:3], part[3] + 0.5) for node, part in zip(taken, parts, strict=True)]
-        feature, children, dual, values = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        sizes = np.array([part[0].size for part in parts])
-        assert other.attach_all(taken, sizes, feature, children, dual, values + 0.5).tolist() == firsts
+        heads, found, wanted, stored = [], [], [], 0
+        for node in rng.permutation(leaves)[: rng.integers(1, 4)]:
+            fresh, left = int(rng.integers(0, 3)), int(rng.integers(0, 3))
+            places, back, head = chain(rng, fresh + 1), np.zeros(left, OPEN_NODE), np.zeros(1, OPEN_NODE)
+            head["place"], head["dual"] = node, rng.integers(50, 60)
+            back["place"], back["dual"] = rng.integers(0, places.size, left), rng.integers(0, fresh + 1, left)
+            totals = np.zeros(1, TOTALS)
+            for name, value in (("places", places.size), ("duals", fresh + 1), ("bytes", fresh)):
+                totals[name] = value
+            duals = np.zeros(fresh, DUAL)
+            duals["end"] = np.arange(fresh) + 1
+            none = np.zeros(0)
+            parts = totals, places, duals, np.zeros(fresh, np.uint8), np.zeros((fresh, 0))
+            rest = np.zeros((0, 9), np.float32), none, np.zeros(1, np.int64), np.zeros(1, bool)
+            found.append(ExploredPieces(*parts, OpenNodes(back, np.zeros(3, np.int32)), np.array([left]), *rest))
+            heads.append(head)
+            position = np.append(head["dual"], stored + np.arange(fresh))
+            feature = np.append(alive, [SCREENED, -1])[places["feature"]]
+            dual = np.where(places["dual"] >= 0, position[places["dual"]], OPEN)
+            children = np.stack((places["outside"], places["inside"]), axis=1)
+            first = one.attach(int(node), feature, children, dual, places["value"])
+            place = np.where(back["place"] > 0, first + back["place"], node)
+            wanted += [*zip(place, position[back["dual"]], [3 * (len(heads) - 1)] * left, strict=True)]
+            stored += fresh
+        merged = ProofPieces(found, heads, [False] * len(found)).merge(other, alive)
+        assert merged.heads[["place", "dual", "start"]].tolist() == wanted
         assert one.n_nodes == other.n_nodes
+        assert len(other.duals) == stored
         for name in ("_feature", "_children", "_dual", "_value"):
             assert getattr(one, name)[: one.n_nodes].tobytes() == getattr(other, name)[: one.n_nodes].tobytes(), name
 
