@@ -69,6 +69,9 @@ MOST_NUMBERS, MOST_SQUARE = 2**26, 2**24
 MOST_LONG, MOST_COLUMNS, MOST_SPREAD = 2**23, 2048, 1.0
 """Numbers of the columns, columns (whose eigenvectors take a second then), and spread of the logarithms of their norms
 up to which the batch goes before the kernels, see `leaves_less`."""
+MOST_HELD, LEAST_DEAR = 60.0, 1000
+"""Loss weight times squared norm of a column up to which a dual box that is closed leaves the tree few nodes, and the
+columns from which on eigenvectors take longer than those."""
 FAR = 3e38
 """What is infinite, in float32."""
 OF_ENDS = 5.0
@@ -103,15 +106,19 @@ def is_long(problem: Problem, count: int, settings: BatchSettings) -> bool:
 def leaves_less(problem: Problem) -> bool:
     """Whether the batch leaves less than the kernels, of a problem that both take: of dense data long on two sides.
 
-    Not where columns are more than samples, or of very different size: there an iteration brings little.
+    Not where columns are more than samples, or of very different size: there an iteration brings little. And not where
+    the tree ends in less time than the eigenvectors take: α ≤ tc holds the squares s_j small where c‖x_j‖² is.
     """
-    data, count = problem.data, problem.atoms.count
+    data, count, loss = problem.data, problem.atoms.count, get_loss(problem.loss)
     is_small = count <= min(data.n_samples, MOST_COLUMNS) and data.n_samples * count <= MOST_LONG
     if not (is_small and is_long(problem, count, BatchSettings())):
         return False
     squares = centred_squares(data)
     sizes = np.log(squares[squares > 0.0])
-    return bool(0.5 * sizes.std() <= MOST_SPREAD) if sizes.size else False
+    if not sizes.size or 0.5 * sizes.std() > MOST_SPREAD:
+        return False
+    held = float(problem.c_i.max()) * loss.max_slope * math.exp(np.median(sizes))
+    return not (loss.has_top and count >= LEAST_DEAR and held <= MOST_HELD)
 
 
 class RelaxedRoot(NamedTuple):
