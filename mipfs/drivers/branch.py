@@ -233,9 +233,9 @@ def _batch_size(run: Run, tree: SearchTree, out: Sequence[PendingUnit], enumerat
         most = max(most, int(max(settings.batch_work, grown) / tree.per_node))
     least = max(settings.batch, tree.relaxation.handed, run.settings.completions.batch if enumerates else 1)
     batch = max(least, min(most, tree.n_open // settings.share, tree.within_reach))
-    limit = run.options.iteration_limit
-    taken = sum(part.unit.size for part in out)
-    left = math.inf if limit is None else (limit - tree.n_nodes) // tree.relaxation.budget - taken
+    limit, budget = run.options.iteration_limit, tree.relaxation.budget
+    taken = sum(part.unit.size * (1 if part.unit.is_enumerated else budget) for part in out)
+    left = math.inf if limit is None else (limit - tree.n_nodes - taken) // budget
     return int(max(settings.batch, min(batch, left)))
 
 
