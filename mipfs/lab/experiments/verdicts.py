@@ -167,7 +167,8 @@ def below_ratio(said: str, ratios: Sequence[float], level: float) -> ClaimPart:
 
 
 def _as_ratio(power: float) -> str:
-    return f"{2.0**power:.2g}"
+    ratio = 2.0**power
+    return f"{ratio:.2g}" if ratio < 99.5 else f"{ratio:,.0f}"
 
 
 def _judge_against_level(values: Sequence[float], level: float, form: Form, word: str) -> str:

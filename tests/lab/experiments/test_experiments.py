@@ -21,7 +21,18 @@ from mipfs.errors import DataError, UsageError
 from mipfs.generators import paul_2016, tan_2014_groups
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.rfe import plain_svm
-from mipfs.lab.experiments import STUDIES, fits, get_study, index, prices, recall, sketch, tan2014
+from mipfs.lab.experiments import (
+    STUDIES,
+    fits,
+    get_study,
+    index,
+    measures_report,
+    prices,
+    recall,
+    sketch,
+    tan2014,
+    tan2014_report,
+)
 from mipfs.lab.experiments.choosers import CHOOSERS, try_choices
 from mipfs.lab.experiments.document import Heading, page_blocks, render_markdown, render_pictures
 from mipfs.lab.experiments.exactness import one_standard_error
@@ -40,6 +51,7 @@ from mipfs.lab.experiments.tables import (
     sign_test,
     standard_error,
 )
+from mipfs.lab.sketch import select
 from mipfs.plumbing.arrays import Array
 from mipfs.report.blocks import NamedValues, ReportBlock, Sentence, Table
 from mipfs.result.result import StopReason
@@ -446,3 +458,42 @@ def test_the_ticks_of_a_logarithmic_axis_stand_apart() -> None:
 
     assert _spaced_ticks([100.0, 500.0, 1000.0, 6000.0, 8000.0]) == ["100", "500", "1000", "6000", ""]
     assert _spaced_ticks([3.0]) == ["3"]
+
+
+def test_projections_are_the_share_of_r_that_a_name_says() -> None:
+    X, y = paul_2016(40, 60, 5, 0)["train"]
+    data = mipfs.Instance.from_arrays(X, np.asarray(y, dtype=float))
+    for name, projections in (("approx-bss r/4", 4), ("approx-bss r/2", 8)):
+        found = sketch._sketch_chooser(name)(data, 16, 1.0, 3)
+        asked = select(data, "approx-bss", 16, projections=projections, seed=3, check=False)
+        assert sorted(found) == sorted(set(asked.ids.tolist()))
+
+
+def test_the_measures_selection_is_judged_against_each_rival_at_the_same_number_of_features() -> None:
+    """Each at its own best C: the rivals' other C would turn the verdict."""
+    values = {"kept": (0.9, 0.1), "l1": (0.7, 0.2), "rfe": (0.1, 0.95), "all": (0.5, 0.5)}
+    rows: list[Row] = [
+        {"part": "news", "class": k, "measure": "f1", "method": method, "weight": weight, "value": value + k / 100}
+        | {"M": None if method == "all" else 50, "size": 50}
+        for k in range(6)
+        for method, both in values.items()
+        for weight, value in zip((1.0, 10.0), both, strict=True)
+    ]
+    claim = measures_report._claim_against_rivals(rows)
+    assert claim.verdict == "refined"
+    assert "F1 at M = 50 less that of the SVM on the ℓ1-SVM's features, by class: 6 better" in claim.measured
+    assert "+20.00 points [+20.00, +20.00] (confirmed)" in claim.measured
+    assert "-5.00 points [-5.00, -5.00] (refuted)" in claim.measured
+
+
+def test_a_thousandfold_is_judged_where_the_budget_is_largest() -> None:
+    rows: list[Row] = [
+        {"part": "solvers", "p": 9, "B": B, "seed": seed, "method": method, "seconds": seconds, "accuracy": 0.8}
+        | {"upper": 1.0}
+        for seed in range(6)
+        for B, factor in ((2, 2.0), (20, 500.0))
+        for method, seconds in (("prox-fgm", 1.0 + seed), ("mkl-fgm", factor * (1.0 + seed)))
+    ]
+    claim = tan2014_report._claim_solvers(rows)
+    assert claim.verdict == "refined"
+    assert "CPU seconds of MKL-FGM over PROX-FGM's at B = 20, by draw: 0 of 6 above 1,000" in claim.measured
