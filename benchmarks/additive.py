@@ -36,7 +36,7 @@ from threadpoolctl import threadpool_limits
 
 import mipfs
 from mipfs import AdditiveFGMClassifier, FGMClassifier, PolynomialFGMClassifier, atoms
-from mipfs.report.charts import Curve, LineChart
+from mipfs.report.blocks import Curve, LineChart
 
 Array = npt.NDArray[np.float64]
 Scores = Callable[[Array], Array]

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from pictures import write
 
 import mipfs
-from mipfs.report.charts import Curve, LineChart
+from mipfs.report.blocks import Curve, LineChart
 
 Array = npt.NDArray[np.float64]
 LEFT_OUT = "Age", "Personal-status", "Foreign"

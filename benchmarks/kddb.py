@@ -227,7 +227,7 @@ def memory(folder: Path, picture: Path | None) -> None:
         return
     from pictures import write
 
-    from mipfs.report.charts import Curve, LineChart
+    from mipfs.report.blocks import Curve, LineChart
 
     roles = {"convert": "first", "fit": "second", "verify": "third", "csc": "fourth"}
     curves = [Curve("CSC arrays" if name == "csc" else name, found[name], role) for name, role in roles.items()]

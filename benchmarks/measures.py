@@ -32,8 +32,8 @@ import mipfs
 from mipfs.data.instance import Instance
 from mipfs.lab.baselines.l1_bundle import L1Bundle
 from mipfs.lab.baselines.l1_svm import l1_svm_of_size
-from mipfs.lab.baselines.linear import Linear, linear
-from mipfs.lab.baselines.rfe import eliminate, plain_svm
+from mipfs.lab.baselines.linear import Linear, linear, plain_svm
+from mipfs.lab.baselines.rfe import eliminate
 from mipfs.lab.baselines.structural_svm import structural_svm
 from mipfs.measures import get_measure, value
 from mipfs.measures.fbeta import divide_and_conquer, full_search

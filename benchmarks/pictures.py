@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mipfs.report.axes import draw
-from mipfs.report.charts import LineChart
+from mipfs.report.blocks import LineChart
 
 
 def write(path: Path, *charts: LineChart) -> None:

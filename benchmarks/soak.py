@@ -144,7 +144,7 @@ def report(folder: Path) -> None:
     sys.path.insert(0, str(ROOT / "benchmarks"))
     from pictures import write
 
-    from mipfs.report.charts import Curve, LineChart
+    from mipfs.report.blocks import Curve, LineChart
 
     runs = []
     for path in sorted(folder.glob("*.json")):

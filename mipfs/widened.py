@@ -5,7 +5,7 @@ The structural loss has no bias of its own. In
     min over σ in S, w, b of  c'σ + ½ Σ w_j²/σ_j + ½ (b/κ)² + C max over ȳ of [Δ(ȳ) − Σ_i v_i(ȳ) (w'x_i + b)]₊
 
 b = κu is the weight u of a column of κ that is always selected and not counted in M: a problem of the structural loss
-without a bias, over one feature more. A driver solves that, and `mipfs.run.narrowed` says what it found of the problem
+without a bias, over one feature more. A driver solves that, and `mipfs.run.finish` says what it found of the problem
 that was asked.
 """
 

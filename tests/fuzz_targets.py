@@ -695,7 +695,7 @@ def rows_seeds() -> dict[str, Files]:
 
 def read_rows_of_study(folder: Path) -> Any:
     """The lines of a study, and their table."""
-    from mipfs.lab.experiments.store import StudyStore, as_csv
+    from mipfs.lab.experiments.run import StudyStore, as_csv
 
     found = StudyStore(folder / "rows.jsonl", "s").lines()
     return as_csv([row for line in found.values() for row in line["rows"]])

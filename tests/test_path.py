@@ -22,9 +22,8 @@ from mipfs.atoms.tree import Tree
 from mipfs.check.paths import check_path
 from mipfs.data.instance import Instance, Row, SelectDefaults
 from mipfs.errors import UsageError
-from mipfs.lab.studies.choice import least_error, one_standard_error
 from mipfs.lab.studies.folds import stratify
-from mipfs.lab.studies.walk import _tighten_bounds
+from mipfs.lab.studies.walk import _tighten_bounds, least_error, one_standard_error
 from mipfs.problem import Problem
 from mipfs.result.result import Result, Status
 from mipfs.selection.selection import Extras, Rows

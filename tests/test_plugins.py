@@ -13,7 +13,7 @@ import pytest
 
 import mipfs
 from mipfs.branching import RULES, check_rule
-from mipfs.cli.own_modules import enter
+from mipfs.cli.options import enter
 from mipfs.errors import UsageError
 from mipfs.losses import LOSSES
 from mipfs.plumbing import registry

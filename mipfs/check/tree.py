@@ -7,12 +7,11 @@ proven, for the problem that `Report.statement` says in words, and `predict` use
     statement.py     the problem (P) and its set S          classifier.py   the incumbent and its objective
     dual_vectors.py  feasible dual vectors, their scores    leaves.py       the tree and its least bound
     few.py           the atoms that a plain proof rests on  near.py         near-optimal supports
-    verdict.py       status, bound and gap                  relaxed.py      the upper side of a relaxation
+    verdict.py       status, bound and gap
     decided.py       what is decided of single atoms
-    exact.py         margins in rational arithmetic         rounding.py     readers of numbers
+    rounding.py      readers of numbers
     regulariser.py   the term of a weight where not ½w²      bounded.py      bounds on the weights
     words.py         (P) in words, and the data's description
-    without.py       what the leaves prove without bounds on the weights
     workers.py       who does pieces of the tree
     known.py         the names that a result may use        reading.py      how a raw table became columns
     scaling.py       the stated shift and scale of the columns, which define the problem
@@ -28,6 +27,20 @@ rounded down. A column far from zero is moved to its mean before ω is summed: y
 this changes nothing, and the error is that of the column's spread. Where the error of the objective is more than 1e-11
 of it, its margins are computed in rational arithmetic; one that is still more than 1e-9 off is refused.
 Assumed: sqrt is correctly rounded, and NumPy's log, log1p and exp are within 4 ulp.
+
+Also here: what the leaves of a proof show of the same problem without the bounds on its weights.
+
+That no weight of an optimum reaches its bound says nothing about the problem without the bounds: another selection may
+need larger weights. Its bound is that of the same dual vectors with ½ω² in the place of h(ω) ≤ ½ω², which is no larger.
+A node that is screened up to a level proves that level at most; the level at which both meet is searched.
+
+Also here: the relaxation of a result: its upper side is the value of (P) at a σ that the relaxation allows,
+recomputed.
+
+    cᵀσ + ½ Σ w_j²/(Σ_g λ_g² σ_g) + L(m)   ≥   the value of the relaxation, for every w and b
+
+σ is a mixture of selections of S, each with values of the extra variables that allow it: then the value is one over the
+hull of S. Or it meets the rows of S itself, 0 ≤ σ ≤ 1; of a row of cardinality and forced atoms alone that is the same.
 """
 
 from __future__ import annotations
@@ -38,8 +51,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mipfs.check import classifier, derived, words
 from mipfs.check import made as functions
+from mipfs.check.bounded import BoundedRidge
+from mipfs.check.classifier import place_weights, require_certain, value
 from mipfs.check.decided import check_decided
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.few import over_few
@@ -49,15 +66,167 @@ from mipfs.check.leaves import CoverTree, least_bound
 from mipfs.check.monomials import StatedMonomials
 from mipfs.check.near import NearOptimal
 from mipfs.check.reading import check_reading, reading_in_words, without_table
-from mipfs.check.relaxed import check_relaxation, unshown_upper_side
-from mipfs.check.rounding import Arrays, Document, absent_or, refusal_reason, require
-from mipfs.check.scaling import REMEDY, by_rules
+from mipfs.check.rounding import (
+    NEAR,
+    Array,
+    Arrays,
+    CertificateError,
+    Document,
+    Integers,
+    absent_or,
+    number,
+    refusal_reason,
+    require,
+)
+from mipfs.check.scaling import REMEDY, ScaledData, by_rules
 from mipfs.check.stated import list_believed
 from mipfs.check.statement import Statement
-from mipfs.check.verdict import STATUSES, judge_result
-from mipfs.check.without import beside
+from mipfs.check.steps import SCREEN
+from mipfs.check.verdict import STATUSES, is_below_within_rounding, judge_result, require_closed_gap
 from mipfs.check.workers import ALONE, LeafWorkers
 from mipfs.data.instance import Instance
+from mipfs.data.unit import times
+
+
+def check_relaxation(document: Document, statement: Statement, bound: float) -> tuple[str, ...]:
+    """Both sides of the relaxation of a result, and whether they meet where it says RELAXED; in words."""
+    relaxed = document.get("relaxed")
+    is_claimed = document["status"] == "RELAXED"
+    require(not is_claimed or relaxed is not None, "RELAXED, but no relaxation stands in the result")
+    if relaxed is None:
+        return ()
+    lower = absent_or(relaxed["lower"], -math.inf, "the relaxation's lower side")
+    upper = absent_or(relaxed["upper"], math.inf, "the relaxation's upper side")
+    require(
+        is_below_within_rounding(lower, bound), f"the relaxation's lower side {lower!r} is not proven: it is {bound!r}"
+    )
+    shown = relaxed.get("weights") is not None and relaxed.get("intercept") is not None
+    require(shown or not is_claimed, "RELAXED, but nothing shows the relaxation's upper side: no weights stand there")
+    if upper == math.inf or not shown:
+        require(not is_claimed, "RELAXED, but the relaxation has no upper side")
+        return ()
+    ids, sigma, over = _stated_sigma(statement, relaxed)
+    at = place_weights(statement, ids, relaxed, upper)
+    least, error = require_certain(*value(statement, ids, at, sigma), "the relaxation")
+    holds = least <= upper + NEAR * abs(upper) + error
+    require(holds, f"the relaxation's upper side is {upper!r}, but {least!r} where its σ and weights are")
+    if is_claimed:
+        require_closed_gap(
+            "RELAXED", max(upper, least), error, bound, number(document["params"]["gap"], "the asked gap"), "shown"
+        )
+    lower, upper = (times(end, -2 * statement.data.exponent) for end in (lower, upper))
+    return (f"{'no value' if lower == -math.inf else f'{lower:.8g}'} to {upper:.8g}, {over}  (recomputed)",)
+
+
+def unshown_upper_side(document: Document) -> tuple[str, ...]:
+    """What is said of a relaxation whose upper side nothing shows."""
+    relaxed = document.get("relaxed")
+    if relaxed is None or relaxed.get("upper") is None or relaxed.get("weights") is not None:
+        return ()
+    return ("the upper side of the relaxation, which is the word of the solver of its program",)
+
+
+def _stated_sigma(statement: Statement, relaxed: Mapping[str, Any]) -> tuple[Integers, Array, str]:
+    """Positions of the atoms with σ > 0, σ there, and what it is allowed by."""
+    ids = statement.ids(relaxed["sigma"])
+    sigma = np.array([number(one, "σ") for one in relaxed["sigma"].values()])
+    require(np.all((sigma > 0.0) & (sigma <= 1.0)), "a σ of the relaxation is not above 0 and at most 1")
+    if relaxed.get("mixture") is not None:
+        return (*_mix_selections(statement, relaxed["mixture"], ids, sigma), "over the hull of all selections")
+    values = {} if relaxed.get("extra") is None else dict(relaxed["extra"])
+    require(values.keys() == statement.extra.keys(), "the relaxation lacks values of the extra variables")
+    x = statement.witness((values[name] for name in statement.extra), fractional=True)
+    broken = statement.holds(ids, x, sigma)
+    require(not broken, f"the relaxation's σ is not allowed: {broken}")
+    plain = not (statement.lb.size or statement.extra)
+    derived = ", and what is derived from them," if statement.lb.size > len(statement.rows) else ""
+    return ids, sigma, "over the hull of all selections" if plain else f"over the rows{derived} with 0 ≤ σ ≤ 1"
+
+
+def _mix_selections(statement: Statement, mixture: Any, ids: Integers, sigma: Array) -> tuple[Integers, Array]:
+    """σ = Σ share · selection, after every selection was found in S; it is the σ that is stated."""
+    shares = np.array([number(one["share"], "a share") for one in mixture])
+    total = math.fsum(shares.tolist())
+    require(np.all(shares >= 0.0) and total > 0.0, "the shares of the relaxation's selections are no shares")
+    mixed: dict[int, float] = {}
+    for share, one in zip((shares / total).tolist(), mixture, strict=True):
+        chosen = statement.ids(one["selected"])
+        broken = statement.why_refused(chosen, one.get("extra"))
+        require(not broken, f"a selection of the relaxation is not allowed: {broken}")
+        for g in chosen.tolist():
+            mixed[g] = mixed.get(g, 0.0) + share
+    found = dict(zip(ids.tolist(), sigma.tolist(), strict=True))
+    held = {g: part for g, part in mixed.items() if part > 0.0}
+    same = held.keys() == found.keys() and all(abs(part - found[g]) <= NEAR * part for g, part in held.items())
+    require(same, "the relaxation's σ is not the mixture of its selections")
+    return np.array(sorted(held), dtype=np.int64), np.array([min(1.0, held[g]) for g in sorted(held)])
+
+
+STEPS = 12
+"""Levels that are tried, each a pass over the leaves: the bound is found to 1/4096 of the one with bounds."""
+
+
+def beside(
+    statement: Statement,
+    document: Document,
+    arrays: Arrays,
+    data: Instance,
+    reading: tuple[type[Statement], type[Duals]],
+    level: float,
+    workers: LeafWorkers = ALONE,
+) -> dict[str, float]:
+    """What a report says of it, of weights with other bounds than signs."""
+    term = statement.regulariser
+    if not isinstance(term, BoundedRidge) or term.is_homogeneous or not math.isfinite(level):
+        return {}
+    return {"bound_without_box": bound_without(document, arrays, data, reading, level, statement.scaled, workers)}
+
+
+def bound_without(
+    document: Document,
+    arrays: Arrays,
+    data: Instance,
+    reading: tuple[type[Statement], type[Duals]],
+    level: float,
+    scaled: ScaledData | None = None,
+    workers: LeafWorkers = ALONE,
+) -> float:
+    """A lower bound of the problem without bounds on its weights, of the unit margin.
+
+    Parameters
+    ----------
+    document, arrays, data, reading : as those of `check`, with which they were accepted
+    level : float, the bound that the leaves prove with the bounds on the weights
+    scaled : ScaledData, of the data, where it was put on another scale
+    """
+    params = {name: value for name, value in document["params"].items() if name != "weight_bounds"}
+    statement = reading[0]({**document, "params": params}, data)
+    statement.scaled = scaled
+    derived.append(statement, document["certificate"].get("derived", ()))
+    tree = CoverTree(arrays, statement.p, statement.whole)
+    quiet = LeafWorkers(workers.each)
+    what = over_few(statement, reading[1](statement, arrays), tree)
+
+    def proven(asked: float) -> float:
+        try:
+            return min(asked, least_bound(*what, arrays, None, quiet, asked)[0])
+        except (
+            CertificateError
+        ):  # a leaf that holds nothing within the bounds on weights, by what screening fixed above it
+            return -math.inf
+
+    best = proven(level)
+    floor = -math.inf if statement.has_extra_costs else 0.0
+    if best >= level or statement.has_extra_costs or not any(step == SCREEN for step, _ in tree.steps):
+        return max(best, floor)
+    low, high = max(best, 0.0), level
+    for _ in range(STEPS):
+        middle = 0.5 * (low + high)
+        found = proven(middle)
+        best = max(best, found)
+        low, high = (middle, high) if found >= middle else (low, middle)
+    return max(best, 0.0)
+
 
 Reading = tuple[type[Statement], type[Duals]]
 NEVER = {

@@ -34,8 +34,7 @@ def bags(
 ) -> int:
     """Embed bags of rows (qid: or a column 'bag') as samples, which solve, predict and evaluate take as DATA."""
     from mipfs import readers
-    from mipfs.cli.output import check_target, write_json
-    from mipfs.cli.text import show_pairs
+    from mipfs.cli.output import check_target, show_pairs, write_json
     from mipfs.errors import LabelError, UsageError
     from mipfs.lab.mil.algorithm import embedded, own_bags
     from mipfs.lab.mil.written import bag_labels, like, save_bags

@@ -7,8 +7,7 @@ from mipfs.cli.options import Json, Quiet, Seed
 
 def baselines(json: Json = None, quiet: Quiet = False, seed: Seed = 0) -> int:
     """List the baselines: what they do, where they are from, what they take."""
-    from mipfs.cli.output import check_target, write_json
-    from mipfs.cli.text import show_table
+    from mipfs.cli.output import check_target, show_table, write_json
 
     check_target(json)
     lines = baseline_lines()

@@ -238,8 +238,7 @@ def _make_watcher(output: str | None, tell: Callable[[int, int], None]) -> Calla
 def _write_and_show(found: Bench, targets: tuple[str | None, str | None, str | None], quiet: bool, again: str) -> int:
     """Write JSON, plot and page, show the table, and return the exit code."""
     from mipfs.cli.errors import BAD_USAGE, STOPPED_EARLY, complain
-    from mipfs.cli.output import write_page
-    from mipfs.cli.text import say, show_blocks
+    from mipfs.cli.output import say, show_blocks, write_page
 
     output, plot, report = targets
     if output == "-":

@@ -50,8 +50,7 @@ def bins(
     Beside OUT.csv stand OUT.toml, which names the labels, and OUT.bins.json, by which new tables are cut (--like). The
     label is that of TABLE.toml where no other is given; its costs and rows are about its own columns, and stay there.
     """
-    from mipfs.cli.output import check_target
-    from mipfs.cli.text import say
+    from mipfs.cli.output import check_target, say
     from mipfs.lab.scorecard.indicators import Indicators, csv_text, read_table
     from mipfs.plumbing import output_file
     from mipfs.readers.sidecar import DataDescription

@@ -191,7 +191,7 @@ def given_rows(data: Instance, asked: VerifyRequest) -> dict[str, Any] | None:
 
 def show_report(report: Report, result: Result) -> None:
     """Print the problem that was checked, what is proven of it, and what was not checked."""
-    from mipfs.cli.text import Alarm, number, percent, show_pairs
+    from mipfs.cli.output import Alarm, number, percent, show_pairs
     from mipfs.report.numbers import many
     from mipfs.result.advice import constant_words
 
@@ -229,7 +229,7 @@ def _describe_without(report: Report) -> str:
 
 def _status_words(report: Report) -> str:
     """The status in words: optimal up to which gap, in red where that is wide."""
-    from mipfs.cli.text import Alarm, percent
+    from mipfs.cli.output import Alarm, percent
     from mipfs.report.numbers import WIDE_GAP, with_asked
 
     if report.status not in ("OPTIMAL", "RELAXED"):

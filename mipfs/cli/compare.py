@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from mipfs.cli.options import (
+    BoxOption,
     Checks,
     DataFile,
     Drop,
@@ -17,6 +18,9 @@ from mipfs.cli.options import (
     Json,
     Label,
     Missing,
+    Module,
+    Nonnegative,
+    Nonpositive,
     Param,
     ParamC,
     ParamM,
@@ -29,22 +33,18 @@ from mipfs.cli.options import (
     TotalLimit,
     Types,
     Use,
+    WeightBounds,
+    WeightRows,
     Words,
+    bound_weights,
+    enter,
+    files_of,
     parse_names,
     pose_problem,
     problem_parameters,
     read_options,
     recipe_options,
     with_M_and_C,
-)
-from mipfs.cli.own_modules import Module, enter, files_of
-from mipfs.cli.weights import (
-    BoxOption,
-    Nonnegative,
-    Nonpositive,
-    WeightBounds,
-    WeightRows,
-    bound_weights,
     with_weight_rows,
 )
 
@@ -88,7 +88,7 @@ def compare(
     from mipfs.cli.solve import with_lp_rows
     from mipfs.cli.typed import command_line
     from mipfs.lab.studies import ladder
-    from mipfs.lab.studies.ladder_report import ladder_blocks
+    from mipfs.lab.studies.ladder import ladder_blocks
     from mipfs.plumbing.signals import hold_signals
 
     enter(module or ())

@@ -21,8 +21,7 @@ def compile(
 ) -> int:
     """Compile the kernels for every kind of problem, so that no first run has to."""
     from mipfs.cli.errors import complain
-    from mipfs.cli.output import check_target, write_json
-    from mipfs.cli.text import say
+    from mipfs.cli.output import check_target, say, write_json
     from mipfs.compiled import kept
     from mipfs.errors import UsageError
 

@@ -45,8 +45,7 @@ def convert(
     seed: Seed = 0,
 ) -> int:
     """Write DATA as a column store, a folder that every command takes as DATA. Called again it goes on where it was."""
-    from mipfs.cli.output import check_target, write_json
-    from mipfs.cli.text import show_pairs
+    from mipfs.cli.output import check_target, show_pairs, write_json
     from mipfs.convert import convert as write
     from mipfs.plumbing.signals import hearing_signals
     from mipfs.readers.manifest import Manifest

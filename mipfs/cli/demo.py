@@ -87,9 +87,8 @@ def demo(
 def _climb_ladder(problem: Problem, quiet: bool, talk: bool) -> Comparison:
     """The ladder on the same problem: how far are the relaxations from the optimum?"""
     from mipfs.cli.live import live_table
-    from mipfs.cli.text import show_blocks
-    from mipfs.lab.studies.ladder import compare
-    from mipfs.lab.studies.ladder_report import ladder_blocks
+    from mipfs.cli.output import show_blocks
+    from mipfs.lab.studies.ladder import compare, ladder_blocks
 
     if talk:
         print("\nHow far are the convex relaxations from that?", flush=True)
@@ -143,7 +142,7 @@ def shipped_path(name: str) -> Path:
 
 
 def _show_trace(trace: Sequence[Record]) -> None:
-    from mipfs.cli.text import number, percent, show_table
+    from mipfs.cli.output import number, percent, show_table
     from mipfs.result.trace import plot_gap, thin_trace
 
     rows = [

@@ -49,7 +49,7 @@ def evaluate(
     if json != "-" and not quiet:
         _show(document)
         if card is not None:
-            from mipfs.cli.text import show_blocks
+            from mipfs.cli.output import show_blocks
             from mipfs.lab.scorecard.judged import judged_table
 
             show_blocks([judged_table(document["totals"], result.labels)])
@@ -106,7 +106,7 @@ def new_rows(
 
 
 def _show(document: dict[str, Any]) -> None:
-    from mipfs.cli.text import show_pairs, show_table
+    from mipfs.cli.output import show_pairs, show_table
     from mipfs.result.score import SCORES
 
     names = [name for name in SCORES if name in document]

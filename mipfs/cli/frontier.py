@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from mipfs.cli.options import (
+    BoxOption,
     Checks,
     DataFile,
     Drop,
@@ -18,6 +19,9 @@ from mipfs.cli.options import (
     Json,
     Label,
     Missing,
+    Module,
+    Nonnegative,
+    Nonpositive,
     Param,
     ParamC,
     ParamM,
@@ -30,21 +34,17 @@ from mipfs.cli.options import (
     TotalLimit,
     Types,
     Use,
+    WeightBounds,
+    WeightRows,
     Words,
+    bound_weights,
+    enter,
+    files_of,
     parse_numbers,
     problem_parameters,
     read_options,
     recipe_options,
     with_M_and_C,
-)
-from mipfs.cli.own_modules import Module, enter, files_of
-from mipfs.cli.weights import (
-    BoxOption,
-    Nonnegative,
-    Nonpositive,
-    WeightBounds,
-    WeightRows,
-    bound_weights,
     with_weight_rows,
 )
 from mipfs.errors import UsageError

@@ -29,8 +29,7 @@ def generate(
     seed: Seed = 0,
 ) -> int:
     """Write an instance and the .toml beside it."""
-    from mipfs.cli.output import check_target, write_json
-    from mipfs.cli.text import say
+    from mipfs.cli.output import check_target, say, write_json
     from mipfs.generators import write
 
     check_target(json)

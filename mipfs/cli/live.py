@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO, TypeVar, cast
 
+from mipfs.cli.output import number, percent
 from mipfs.cli.streams import natives_apart
-from mipfs.cli.text import number, percent
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult

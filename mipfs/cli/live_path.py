@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mipfs.cli.live import Compiled, draw_view
-from mipfs.cli.text import number, percent
+from mipfs.cli.output import number, percent
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

@@ -61,6 +61,6 @@ def atom_lines() -> list[dict[str, str]]:
 
 
 def _show(lines: list[dict[str, str]], title: str) -> None:
-    from mipfs.cli.text import show_table
+    from mipfs.cli.output import show_table
 
     show_table(tuple(lines[0]), [tuple(line.values()) for line in lines], title=title, left=len(lines[0]))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mipfs.cli.options import (
+    BoxOption,
     Checks,
     DataFile,
     Drop,
@@ -20,6 +21,9 @@ from mipfs.cli.options import (
     Json,
     Label,
     Missing,
+    Module,
+    Nonnegative,
+    Nonpositive,
     Param,
     Positive,
     Quiet,
@@ -30,22 +34,18 @@ from mipfs.cli.options import (
     TotalLimit,
     Types,
     Use,
+    WeightBounds,
+    WeightRows,
     Words,
+    bound_weights,
+    enter,
+    files_of,
     parse_numbers,
     parse_whole,
     pose_problem,
     problem_parameters,
     read_options,
     recipe_options,
-)
-from mipfs.cli.own_modules import Module, enter, files_of
-from mipfs.cli.weights import (
-    BoxOption,
-    Nonnegative,
-    Nonpositive,
-    WeightBounds,
-    WeightRows,
-    bound_weights,
     with_weight_rows,
 )
 from mipfs.errors import UsageError

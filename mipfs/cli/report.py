@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mipfs.data.instance import Instance
     from mipfs.lab.scorecard.card import Scorecard
     from mipfs.lab.studies.reading import Study
-    from mipfs.report.charts import Chart
+    from mipfs.report.blocks import Chart
     from mipfs.result.result import Result
 
 
@@ -44,8 +44,7 @@ def report(
     seed: Seed = 0,
 ) -> int:
     """Show results as one HTML page that needs no network."""
-    from mipfs.cli.output import check_page, check_target, write_json
-    from mipfs.cli.text import say
+    from mipfs.cli.output import check_page, check_target, say, write_json
     from mipfs.lab import page
     from mipfs.lab.studies import reading
     from mipfs.plumbing.signals import hold_signals

@@ -63,9 +63,8 @@ def scorecard(
     and samples are the result's, and no points are against a sign that its weights were given.
     """
     from mipfs.cli.checks import data_of
-    from mipfs.cli.output import check_page, check_target, tell_page, write_json, write_page
+    from mipfs.cli.output import check_page, check_target, say, show_blocks, tell_page, write_json, write_page
     from mipfs.cli.table import check_kind, write_table
-    from mipfs.cli.text import say, show_blocks
     from mipfs.lab import scorecard as card
     from mipfs.plumbing import output_file
     from mipfs.proof.pair import sidecar_of

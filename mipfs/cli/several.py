@@ -146,7 +146,7 @@ def _report_for_json(found: DocumentReport) -> dict[str, Any]:
 def _show(found: DocumentReport) -> None:
     """Print every result that was checked, the points of a path in a table; then the document."""
     from mipfs.cli.checks import show_report
-    from mipfs.cli.text import Alarm, say, show_pairs
+    from mipfs.cli.output import Alarm, say, show_pairs
     from mipfs.result.result import Result
 
     if len(found.parts) > 1 and found.parts[0].shown:
@@ -171,7 +171,7 @@ def _show(found: DocumentReport) -> None:
 def _show_points(parts: Sequence[PartReport]) -> None:
     """Print a line for every point of a path."""
     from mipfs.cli.checks import MOST_LINES
-    from mipfs.cli.text import number, percent, show_pairs, show_table
+    from mipfs.cli.output import number, percent, show_pairs, show_table
     from mipfs.result.gap import relative_gap
 
     stated = next((one for one in parts if one.report is not None), None)
@@ -251,8 +251,7 @@ def evaluate_classes(
     unknown: Unknown = "refuse",
 ) -> int:
     """Print accuracy, balanced accuracy, the mean F1 of the classes, and the confusion."""
-    from mipfs.cli.output import write_json
-    from mipfs.cli.text import show_pairs, show_table
+    from mipfs.cli.output import show_pairs, show_table, write_json
     from mipfs.lab.classes import OneVsRest
     from mipfs.lab.classes.judged import SHARES, score
 

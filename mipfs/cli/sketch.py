@@ -55,8 +55,7 @@ def sketch(
 ) -> int:
     """Choose columns that keep the margin, with a guarantee that is checked."""
     from mipfs import readers
-    from mipfs.cli.output import check_target, write_json
-    from mipfs.cli.text import say, show_blocks
+    from mipfs.cli.output import check_target, say, show_blocks, write_json
     from mipfs.errors import UsageError
     from mipfs.lab import sketch as room
     from mipfs.lab.sketch.written import save_columns

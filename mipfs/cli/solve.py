@@ -15,6 +15,7 @@ import typer
 
 from mipfs.cli.driver_options import Option, parse_options
 from mipfs.cli.options import (
+    BoxOption,
     Checks,
     DataFile,
     Drop,
@@ -24,6 +25,9 @@ from mipfs.cli.options import (
     Json,
     Label,
     Missing,
+    Module,
+    Nonnegative,
+    Nonpositive,
     ParamC,
     ParamM,
     Positive,
@@ -35,24 +39,20 @@ from mipfs.cli.options import (
     TotalLimit,
     Types,
     Use,
+    WeightBounds,
+    WeightRows,
     Words,
+    bound_weights,
+    enter,
+    files_of,
     parse_names,
     parse_params,
     read_options,
     recipe_options,
     with_M_and_C,
-)
-from mipfs.cli.own_modules import Module, enter, files_of
-from mipfs.cli.solve_classes import ClassesOutput, ClassRequest, solve_classes
-from mipfs.cli.weights import (
-    BoxOption,
-    Nonnegative,
-    Nonpositive,
-    WeightBounds,
-    WeightRows,
-    bound_weights,
     with_weight_rows,
 )
+from mipfs.cli.solve_classes import ClassesOutput, ClassRequest, solve_classes
 from mipfs.errors import MoreClassesError, UsageError
 
 if TYPE_CHECKING:
@@ -334,7 +334,7 @@ def _keeper(checkpoint: str | None, every: float | None) -> Any:
     """Who keeps the state of the run, with the command that `mipfs resume` goes on with."""
     from mipfs.cli.typed import ARGUMENTS
     from mipfs.result.state import StartCommand
-    from mipfs.run.checkpoint import EVERY, Keeper
+    from mipfs.run.run import EVERY, Keeper
 
     if every is not None and not every > 0:
         raise UsageError(f"--checkpoint-every {every:g} must be a number of seconds > 0")

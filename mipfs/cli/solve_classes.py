@@ -80,9 +80,9 @@ def solve_classes(
     """
     from mipfs import readers
     from mipfs.cli.errors import STOPPED_EARLY, complain
+    from mipfs.cli.options import bounded_classes
     from mipfs.cli.output import INFEASIBLE, why_nothing
     from mipfs.cli.typed import command_line
-    from mipfs.cli.weights import bounded_classes
     from mipfs.data.against_rest import of_many, weigh_classes
     from mipfs.data.suspects import warn_of_suspects
     from mipfs.lab.classes import OneVsRest
@@ -126,8 +126,7 @@ def solve_classes(
 
 def _write_classes(found: OneVsRest, asked: ClassRequest, output: ClassesOutput) -> None:
     """Write the JSON and the page where they were asked for, and show the result."""
-    from mipfs.cli.output import tell_page, write_json, write_page
-    from mipfs.cli.text import say, show_blocks
+    from mipfs.cli.output import say, show_blocks, tell_page, write_json, write_page
 
     if output.json == "-":
         write_json(found.document(), output.json)

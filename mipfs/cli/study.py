@@ -57,8 +57,7 @@ def study(
 
 def _list_studies(json: str | None, quiet: bool) -> int:
     """The studies, a line each."""
-    from mipfs.cli.output import check_target, write_json
-    from mipfs.cli.text import show_table
+    from mipfs.cli.output import check_target, show_table, write_json
     from mipfs.lab.experiments import available, get_study
 
     check_target(json)
@@ -73,7 +72,7 @@ def _list_studies(json: str | None, quiet: bool) -> int:
 
 def _write_index(folder: Path, quiet: bool) -> int:
     """Write the index of a folder of studies."""
-    from mipfs.cli.text import say
+    from mipfs.cli.output import say
     from mipfs.lab.experiments.index import write_index
 
     target = write_index(folder)
@@ -112,8 +111,7 @@ def _run(
 def _write_and_show(found: StudyResults, folder: Path, targets: tuple[str | None, str | None], quiet: bool) -> int:
     """Write and show what there is, and return the exit code."""
     from mipfs.cli.errors import STOPPED_EARLY, complain
-    from mipfs.cli.output import write_json, write_page
-    from mipfs.cli.text import say, show_blocks
+    from mipfs.cli.output import say, show_blocks, write_json, write_page
     from mipfs.report.numbers import many
 
     json, report = targets

@@ -32,8 +32,7 @@ def table(
     seed: Seed = 0,
 ) -> int:
     """Print the weights of a result, its near-optimal sets, or the lines of a scorecard, as CSV or LaTeX."""
-    from mipfs.cli.output import check_target
-    from mipfs.cli.text import say
+    from mipfs.cli.output import check_target, say
     from mipfs.result import documents
 
     if output is not None:

@@ -11,6 +11,7 @@ from mipfs.cli.options import (
     DataFile,
     Json,
     Label,
+    Module,
     Param,
     ParamC,
     ParamM,
@@ -21,9 +22,10 @@ from mipfs.cli.options import (
     Seed,
     SubjectTo,
     Words,
+    enter,
+    files_of,
     with_M_and_C,
 )
-from mipfs.cli.own_modules import Module, enter, files_of
 from mipfs.errors import UsageError
 
 Model = Annotated[

@@ -78,7 +78,7 @@ def _show_signed(points: int) -> str:
 def _show(report: CardReport, document: Mapping[str, Any], result: Result) -> None:
     """Print the card, its totals, what is proven of its features, and what was recomputed of the card."""
     from mipfs.cli.checks import show_report
-    from mipfs.cli.text import Alarm, number, percent, say, show_pairs, show_table
+    from mipfs.cli.output import Alarm, number, percent, say, show_pairs, show_table
     from mipfs.result.saved_card import condition, exact
 
     lines = [

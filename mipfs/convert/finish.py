@@ -22,11 +22,11 @@ from mipfs.data.blocked import MOST_COLUMNS, Csc, split_ranges, summary
 from mipfs.data.matrix import DENSE_ABOVE, Digest
 from mipfs.errors import DataError
 from mipfs.plumbing.arrays import Integers
+from mipfs.readers.columns import Table
 from mipfs.readers.files import DESCRIPTION, MANIFEST, description_of
 from mipfs.readers.labels import map_labels
 from mipfs.readers.manifest import FORMAT, VERSION, Manifest, crc_of_file
 from mipfs.readers.store import RECIPE
-from mipfs.readers.table import Table
 from mipfs.readers.table_chunks import name_columns
 
 MB = 1 << 20

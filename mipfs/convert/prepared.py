@@ -17,8 +17,7 @@ from mipfs.errors import DataError, DataWarning, UsageError
 from mipfs.plumbing.arrays import Integers
 from mipfs.readers import PREPARED, chunks
 from mipfs.readers.cells import BOOLEANS
-from mipfs.readers.columns import left_out
-from mipfs.readers.raw import Column, RecipeInUse
+from mipfs.readers.columns import Column, RecipeInUse, left_out
 from mipfs.readers.table_chunks import batches_of
 
 

@@ -26,8 +26,7 @@ from mipfs.plumbing.registry import module_of, suggest_name
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Result
 from mipfs.result.state import RunState
-from mipfs.run.checkpoint import EVERY, Keeper
-from mipfs.run.run import Observer, settings_of
+from mipfs.run.run import EVERY, Keeper, Observer, settings_of
 from mipfs.settings import DriverSettings
 from mipfs.widened import widen_problem
 

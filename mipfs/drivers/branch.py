@@ -47,9 +47,8 @@ from mipfs.problem import Problem
 from mipfs.proof import saved as proofs
 from mipfs.proof.cuts import CutPool
 from mipfs.run.carry import adapt_cuts
-from mipfs.run.checkpoint import refusing_broken_state, restore_run
 from mipfs.run.heuristics import Supports
-from mipfs.run.run import Run, Steps
+from mipfs.run.run import Run, Steps, refusing_broken_state, restore_run
 from mipfs.run.ties import near_optimal_list
 from mipfs.run.warm import OldTree
 from mipfs.separators import get_separator

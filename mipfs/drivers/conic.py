@@ -125,7 +125,7 @@ def _solve(run: Run, supports: Supports, declared: Formulation, program: Canonic
 
 def _is_the_users_own(declared: Formulation) -> bool:
     """Whether a program was written by a user, and not declared by a formulation."""
-    from mipfs.formulation.cvxpy_attach import built_of  # loads CVXPY
+    from mipfs.formulation.conic import built_of  # loads CVXPY
 
     return built_of(declared) is None
 

@@ -60,7 +60,7 @@ def entry_of(model: Any, problem: Problem) -> formulation.FormulationEntry | Non
     """The line of the table that a model was declared from; None for a user's own."""
     name = problem.formulation
     if isinstance(model, Formulation):
-        from mipfs.formulation.cvxpy_attach import built_of
+        from mipfs.formulation.conic import built_of
 
         built = None if model.cvxpy is None else built_of(model)
         name = None if built is None else built.name
@@ -83,7 +83,7 @@ def _program_of_model(model: Formulation) -> Any:
     """What gives `conic` the program of a model: itself, or where rows were added the same formulation under them."""
 
     def declare(problem: Problem) -> Formulation:
-        from mipfs.formulation.cvxpy_attach import built_of
+        from mipfs.formulation.conic import built_of
 
         if problem is not model.problem:
             return cast(Formulation, redeclare_for(model, problem))
@@ -124,7 +124,7 @@ def redeclare_for(model: Any, problem: Problem) -> Any:
     """
     if not isinstance(model, Formulation):
         return problem
-    from mipfs.formulation.cvxpy_attach import built_of
+    from mipfs.formulation.conic import built_of
 
     built = built_of(model)
     return replace(model, problem=problem) if built is None else built.declare(problem)

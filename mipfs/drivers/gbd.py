@@ -38,10 +38,9 @@ from mipfs.proof.evidence import COMBINED_SLACK, WIDE_WEIGHT_RATIO, Evidence, Ev
 from mipfs.proof.saved import restored_cuts
 from mipfs.result.state import RunState
 from mipfs.run.carry import adapt_cuts
-from mipfs.run.checkpoint import refusing_broken_state, restore_run
 from mipfs.run.heuristics import Supports
 from mipfs.run.near_optimal import LISTED_GAP, is_asked
-from mipfs.run.run import Run, Steps
+from mipfs.run.run import Run, Steps, refusing_broken_state, restore_run
 from mipfs.run.swaps import climb
 from mipfs.run.ties import near_optimal_list
 from mipfs.run.validation import Validator

@@ -36,9 +36,8 @@ from mipfs.plumbing.arrays import Array, Arrays, Integers, scatter
 from mipfs.plumbing.declared import Count, Declared, Gap, Gigabytes, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
-from mipfs.run.checkpoint import refusing_broken_state, restore_run
 from mipfs.run.relaxed import relaxed_entry
-from mipfs.run.run import Run, Steps
+from mipfs.run.run import Run, Steps, refusing_broken_state, restore_run
 from mipfs.settings import KelleySettings, RelaxationSettings
 
 CAPABILITY = Capability(

@@ -19,9 +19,8 @@ from mipfs.proof import saved as proofs
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.evidence import Evidence, EvidenceTree
 from mipfs.proof.proof import Multipliers, stored_multipliers
-from mipfs.run.checkpoint import OF_SUMS, refusing_broken_state
 from mipfs.run.heuristics import Supports
-from mipfs.run.run import Run
+from mipfs.run.run import OF_SUMS, Run, refusing_broken_state
 
 TOTALS = ("floor", "closed_at", "n_nodes", "n_lps")
 

@@ -27,11 +27,10 @@ from mipfs.result.decided import DecisionMaker
 from mipfs.result.loaded import point_of
 from mipfs.result.result import Record, Result
 from mipfs.result.state import RunState
-from mipfs.run.checkpoint import Keeper, restore_run, state_of
 from mipfs.run.finish import result_of
 from mipfs.run.live_lines import live_lines
 from mipfs.run.outcome import Outcome
-from mipfs.run.run import Observer, Run, Steps, interruptible, settings_of
+from mipfs.run.run import Keeper, Observer, Run, Steps, interruptible, restore_run, settings_of, state_of
 from mipfs.run.warm import RunStart
 from mipfs.run.warm_up import prepare
 from mipfs.settings import DriverSettings

@@ -20,7 +20,7 @@ from mipfs.kernels.units import FirstDuals
 from mipfs.plumbing.arrays import Array, Arrays
 from mipfs.problem import Problem
 from mipfs.proof import saved as proofs
-from mipfs.run.checkpoint import OF_SUMS
+from mipfs.run.run import OF_SUMS
 from mipfs.selection.derived import derived_bytes, derived_of
 
 NAMES = "tree_", "node_", "proof"

@@ -14,8 +14,8 @@ from mipfs.data.instance import misspelling_hint
 from mipfs.data.recipe import LEVEL, OTHERS, Filled, Prepared, Recipe, fill_value
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.readers.columns import RecipeInUse
 from mipfs.readers.frames import FRAME, column_values
-from mipfs.readers.raw import RecipeInUse
 
 
 @dataclass(frozen=True, eq=False)

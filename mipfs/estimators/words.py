@@ -15,9 +15,8 @@ from mipfs.data.recipe import MONTH_FIRST, number_of
 from mipfs.data.table_reading import TableReading
 from mipfs.data.unknown_words import is_none, refuse_none_of_two, warn_of_unknown
 from mipfs.errors import DataError, DataWarning, UsageError
-from mipfs.readers.columns import hardly_categories, tell_apart
+from mipfs.readers.columns import PLAIN, RecipeInUse, hardly_categories, tell_apart
 from mipfs.readers.frames import FRAME, as_words, column_values
-from mipfs.readers.raw import PLAIN, RecipeInUse
 from mipfs.readers.typed import fits_both_orders, looks_like
 
 Words = dict[str, tuple[str, ...]]

@@ -19,7 +19,7 @@ from mipfs.atoms import Atoms, registry
 from mipfs.capability import ATOMS, BOXES, POINTWISE, PRICED, RIDGE, STORED, Capability
 from mipfs.data.instance import Instance
 from mipfs.errors import MipfsError, UsageError
-from mipfs.formulation.program import Formulation
+from mipfs.formulation.program import Formulation, check_size
 from mipfs.plumbing import user_file
 from mipfs.plumbing.declared import arguments_of, shown_name
 from mipfs.plumbing.registry import suggest_name
@@ -184,13 +184,14 @@ def capabilities() -> dict[str, Capability]:
 
 
 def check(problem: Problem, name: str) -> None:
-    """Refuse a problem that the program of a formulation cannot carry.
+    """Refuse a problem that the program of a formulation cannot carry, and data that is too large for any program.
 
     Raises
     ------
     UsageError
     """
     capability.check(problem, "formulation", name, capabilities()[name], capabilities)
+    check_size(problem.data, "Pyomo model" if name == "fsp-m" else "CVXPY program")
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import pyomo.environ as pyo
 from scipy import sparse
 
 from mipfs.data.names import make_unique
-from mipfs.formulation.cvxpy_attach import Sigma
+from mipfs.formulation.conic import Sigma
 from mipfs.formulation.program import Formulation
 from mipfs.formulation.pyomo_model import DeclaredModel
 from mipfs.plumbing.arrays import terms_of

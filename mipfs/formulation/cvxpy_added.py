@@ -15,7 +15,7 @@ from typing import Any
 import cvxpy
 
 from mipfs.errors import NumericalError, UsageError
-from mipfs.formulation.cvxpy_attach import (
+from mipfs.formulation.conic import (
     MARK,
     BuiltFormulation,
     DeclaredProgram,
@@ -24,8 +24,7 @@ from mipfs.formulation.cvxpy_attach import (
     built_of,
     remember_origin,
 )
-from mipfs.formulation.cvxpy_objective import extra_costs
-from mipfs.formulation.cvxpy_rows import RowsReading, compile, read_added
+from mipfs.formulation.cvxpy_rows import RowsReading, compile, extra_costs, read_added
 from mipfs.formulation.program import Formulation
 from mipfs.problem import Problem
 

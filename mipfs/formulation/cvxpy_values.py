@@ -8,10 +8,9 @@ from typing import Any
 import cvxpy
 import numpy as np
 
-from mipfs.formulation.cvxpy_attach import built_of
+from mipfs.formulation.conic import built_of
 from mipfs.formulation.cvxpy_rows import read_added
-from mipfs.formulation.point import ClassifierPoint
-from mipfs.formulation.program import Formulation
+from mipfs.formulation.program import ClassifierPoint, Formulation
 from mipfs.plumbing.arrays import scatter
 
 

@@ -26,10 +26,9 @@ import cvxpy
 import numpy as np
 
 from mipfs.errors import NumericalError, RelaxationWarning, UsageError
-from mipfs.formulation.cvxpy_attach import built_of, text_of
+from mipfs.formulation.conic import built_of, text_of
 from mipfs.formulation.cvxpy_rows import apart_from_selection, selection_of
-from mipfs.formulation.point import ClassifierPoint
-from mipfs.formulation.program import Formulation
+from mipfs.formulation.program import ClassifierPoint, Formulation
 from mipfs.inner.subproblem import Subproblem
 from mipfs.losses.evaluated import CompensatedWeights
 from mipfs.plumbing.arrays import Array

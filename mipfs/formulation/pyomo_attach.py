@@ -1,7 +1,7 @@
 """The `Problem` attached to a Pyomo model, and whether the model outside ``select`` is still as it was built.
 
 Bounds on the weights, weights that are fixed at 0 and rows over the weights alone are no change: they are read
-(`pyomo_weights.py`, `pyomo_weight_rows.py`), and so is the objective (`pyomo_objective.py`), in which
+(`pyomo_rows.py`, `pyomo_weight_rows.py`), and so is the objective, in which
 ``select.extra_cost`` stands (`pyomo_rows.py`).
 """
 

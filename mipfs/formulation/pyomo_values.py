@@ -9,7 +9,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from mipfs.data.bounds import FREE
-from mipfs.formulation.point import ClassifierPoint
+from mipfs.formulation.program import ClassifierPoint
 from mipfs.formulation.pyomo_rows import read
 from mipfs.problem import Problem
 

@@ -29,6 +29,8 @@ from mipfs.errors import UsageError
 from mipfs.formulation import check
 from mipfs.formulation.conic import (
     Multiplier,
+    Sigma,
+    attach,
     bias_of,
     cp,
     design_of,
@@ -37,8 +39,7 @@ from mipfs.formulation.conic import (
     over_weights,
     selection_constraints,
 )
-from mipfs.formulation.cvxpy_attach import Sigma, attach
-from mipfs.formulation.program import Formulation, check_size
+from mipfs.formulation.program import Formulation
 from mipfs.inner.subproblem import Subproblem
 from mipfs.kernels.bound import add_down, gains
 from mipfs.plumbing.arrays import Array
@@ -98,7 +99,6 @@ def implied_bounds(problem: Problem, U: float | None = None) -> Array:
 def declare(problem: Problem, U: float | None = None, binary: bool = False) -> Formulation:
     """Declare big-M of a problem, with its penalties and the rows of its selection."""
     check(problem, "big-m")
-    check_size(problem.data, "CVXPY program")
     W = implied_bounds(problem, U)
     sigma = Sigma(problem, boolean=binary)
     w, b = cp.Variable(problem.data.n_features, name="w"), bias_of(problem)

@@ -21,6 +21,8 @@ from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
 from mipfs.formulation.conic import (
+    Sigma,
+    attach,
     bias_of,
     cp,
     design_of,
@@ -30,10 +32,8 @@ from mipfs.formulation.conic import (
     over_weights,
     selection_constraints,
 )
-from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.parameters import Parameters
-from mipfs.formulation.point import ClassifierPoint, shared_values
-from mipfs.formulation.program import Formulation, check_size
+from mipfs.formulation.program import ClassifierPoint, Formulation, shared_values
 from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
 
@@ -68,7 +68,6 @@ def problem(
 def declare(problem: Problem) -> Formulation:
     """Declare the Boolean relaxation of a problem, with its penalties and the rows of its selection."""
     check(problem, "boolean")
-    check_size(problem.data, "CVXPY program")
     return attach(program_of(problem), "boolean", declare, values_at)
 
 

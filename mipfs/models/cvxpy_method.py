@@ -21,7 +21,7 @@ from cvxpy.problems.problem import SolverStats
 from cvxpy.reductions.solution import Solution
 
 from mipfs.errors import UsageError
-from mipfs.formulation.cvxpy_attach import MARK, BuiltFormulation, text_of
+from mipfs.formulation.conic import MARK, BuiltFormulation, text_of
 from mipfs.result.result import Result, Status
 
 NAME = "mipfs"

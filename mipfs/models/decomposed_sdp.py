@@ -25,9 +25,18 @@ from __future__ import annotations
 from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
-from mipfs.formulation.conic import bias_of, cp, design_of, extra_cost, loss_of, over_weights, selection_constraints
-from mipfs.formulation.cvxpy_attach import Sigma, attach
-from mipfs.formulation.program import Formulation, TooLargeError, check_size
+from mipfs.formulation.conic import (
+    Sigma,
+    attach,
+    bias_of,
+    cp,
+    design_of,
+    extra_cost,
+    loss_of,
+    over_weights,
+    selection_constraints,
+)
+from mipfs.formulation.program import Formulation, TooLargeError
 from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
 
@@ -50,11 +59,10 @@ def problem(
 
 def declare(problem: Problem) -> Formulation:
     """Declare the decomposed relaxation of a problem, with its penalties and the rows of its selection."""
-    check(problem, "decomposed-sdp")
     p = problem.data.n_features
     if p > MAX_FEATURES:
         raise TooLargeError(f"{p} features are too many for decomposed-sdp: at most {MAX_FEATURES}")
-    check_size(problem.data, "CVXPY program")
+    check(problem, "decomposed-sdp")
     b, sigma = bias_of(problem), Sigma(problem)
 
     # V_j = [1 w σ; w W w; σ w σ] ⪰ 0

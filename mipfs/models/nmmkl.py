@@ -26,10 +26,8 @@ from scipy import sparse
 from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
-from mipfs.formulation.conic import cp, design_of, dual_of
-from mipfs.formulation.cvxpy_attach import Sigma, attach
-from mipfs.formulation.point import ClassifierPoint
-from mipfs.formulation.program import Formulation, check_size
+from mipfs.formulation.conic import Sigma, attach, cp, design_of, dual_of
+from mipfs.formulation.program import ClassifierPoint, Formulation
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
@@ -51,7 +49,6 @@ def problem(
 def declare(problem: Problem) -> Formulation:
     """Declare NMMKL of a problem, with its penalties and the rows of its selection."""
     check(problem, "nmmkl")
-    check_size(problem.data, "CVXPY program")
     selection = problem.selection
     p = selection.n_features
     lower, upper = selection.sigma_bounds()

@@ -18,10 +18,8 @@ import numpy as np
 from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
-from mipfs.formulation.conic import bias_of, cp, design_of, loss_of
-from mipfs.formulation.cvxpy_attach import attach
-from mipfs.formulation.point import ClassifierPoint
-from mipfs.formulation.program import Formulation, check_size
+from mipfs.formulation.conic import attach, bias_of, cp, design_of, loss_of
+from mipfs.formulation.program import ClassifierPoint, Formulation
 from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
 
@@ -42,7 +40,6 @@ def problem(
 def declare(problem: Problem) -> Formulation:
     """Declare ONSVM with the loss weights of a problem, whose M, penalties and rows it leaves out."""
     check(problem, "onsvm")
-    check_size(problem.data, "CVXPY program")
     n_features = problem.data.n_features
     p, q = cp.Variable(n_features, name="p", nonneg=True), cp.Variable(n_features, name="q", nonneg=True)
     b = bias_of(problem)

@@ -31,7 +31,6 @@ from scipy import sparse
 from mipfs.data.names import make_unique
 from mipfs.formulation import check
 from mipfs.formulation.conic import design_of
-from mipfs.formulation.program import check_size
 from mipfs.formulation.pyomo_attach import attach
 from mipfs.formulation.pyomo_model import DeclaredModel
 from mipfs.losses import get_loss
@@ -58,7 +57,6 @@ def perspective(problem: Problem, name: str = "P") -> Any:
         A loss that has no such form, or data too large for an algebraic model.
     """
     check(problem, "fsp-m")
-    check_size(problem.data)
     model = DeclaredModel(name)
     model.C = pyo.Param(initialize=problem.C, domain=pyo.PositiveReals, mutable=True)
     model.lam = _lambda_parameter(problem)

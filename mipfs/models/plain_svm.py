@@ -14,9 +14,8 @@ from typing import Any
 from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
-from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of, over_weights
-from mipfs.formulation.cvxpy_attach import attach
-from mipfs.formulation.program import Formulation, check_size
+from mipfs.formulation.conic import attach, bias_of, cp, design_of, ends_of, loss_of, over_weights
+from mipfs.formulation.program import Formulation
 from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
 
@@ -47,7 +46,6 @@ def problem(
 def declare(problem: Problem) -> Formulation:
     """Declare the plain SVM of a problem, whose M, penalties and rows it leaves out."""
     check(problem, "plain-svm")
-    check_size(problem.data, "CVXPY program")
     design = design_of(problem)
     w, b = cp.Variable(design.atom.size, name="w"), bias_of(problem)
 

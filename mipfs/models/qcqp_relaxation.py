@@ -23,8 +23,8 @@ from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
-from mipfs.formulation.cvxpy_attach import attach
-from mipfs.formulation.program import Formulation, check_size
+from mipfs.formulation.conic import attach
+from mipfs.formulation.program import Formulation
 from mipfs.models.boolean_relaxation import program_of, values_at
 from mipfs.models.reduced_mkl import Pool, primal
 from mipfs.models.reduced_mkl import declare as restricted
@@ -74,7 +74,6 @@ def declare(problem: Problem, pool: Pool | None = None) -> Formulation:
     if pool is not None:
         return restricted(problem, pool)
     check(problem, "fgm")
-    check_size(problem.data, "CVXPY program")
     if problem.selection.is_plain:
         return attach(program_of(problem), "fgm", declare, values_at)
     over_hull = primal(problem, np.array(generate_selections(problem)))

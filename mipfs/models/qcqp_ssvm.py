@@ -16,10 +16,8 @@ from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
-from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of, over_weights
-from mipfs.formulation.cvxpy_attach import attach
-from mipfs.formulation.point import ClassifierPoint, shared_values
-from mipfs.formulation.program import Formulation, check_size
+from mipfs.formulation.conic import attach, bias_of, cp, design_of, ends_of, loss_of, over_weights
+from mipfs.formulation.program import ClassifierPoint, Formulation, shared_values
 from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
 
@@ -52,7 +50,6 @@ def declare(problem: Problem) -> Formulation:
     if problem.M is None:
         raise UsageError("qcqp-ssvm needs M, the largest number of features: -p M=... or M under [select] in the .toml")
     check(problem, "qcqp-ssvm")
-    check_size(problem.data, "CVXPY program")
     w, b = cp.Variable(problem.data.n_features, name="w"), bias_of(problem)
     t = cp.Variable(name="t")
     design = design_of(problem)

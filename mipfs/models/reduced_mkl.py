@@ -27,9 +27,19 @@ from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
-from mipfs.formulation.conic import AtomDesign, Multiplier, bias_of, cp, design_of, dual_of, loss_of, over_weights
-from mipfs.formulation.cvxpy_attach import Sigma, attach
-from mipfs.formulation.program import Formulation, check_size
+from mipfs.formulation.conic import (
+    AtomDesign,
+    Multiplier,
+    Sigma,
+    attach,
+    bias_of,
+    cp,
+    design_of,
+    dual_of,
+    loss_of,
+    over_weights,
+)
+from mipfs.formulation.program import Formulation
 from mipfs.plumbing.arrays import Array, Integers, scatter
 from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
@@ -75,7 +85,6 @@ def declare(problem: Problem, pool: Pool, form: Literal["dual", "primal"] = "dua
     """Declare the restricted problem over a pool; parameters as in `build`."""
     # the dual form is the published one, over norms of ω; the primal one is over weights, and has rows over these
     check(problem if form == "dual" else problem.replace(weight_rows=()), "reduced-mkl")
-    check_size(problem.data, "CVXPY program")
     if form not in ("dual", "primal"):
         raise UsageError(f"form = {form!r} is unknown; it is one of dual, primal")
     sigmas = np.array(selections(problem, pool))

@@ -23,10 +23,8 @@ from mipfs.data.classes import ClassWeight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
-from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of, over_weights
-from mipfs.formulation.cvxpy_attach import attach
-from mipfs.formulation.point import ClassifierPoint
-from mipfs.formulation.program import Formulation, TooLargeError, check_size
+from mipfs.formulation.conic import attach, bias_of, cp, design_of, ends_of, loss_of, over_weights
+from mipfs.formulation.program import ClassifierPoint, Formulation, TooLargeError
 from mipfs.plumbing.declared import check_arguments
 from mipfs.problem import Problem
 
@@ -61,11 +59,10 @@ def declare(problem: Problem) -> Formulation:
     """Declare SDP-SSVM of a problem with a cardinality row; it leaves penalties and the other rows out."""
     if problem.M is None:
         raise UsageError("sdp-ssvm needs M, the largest number of features: -p M=... or M under [select] in the .toml")
-    check(problem, "sdp-ssvm")
     p = problem.data.n_features
     if p > MAX_FEATURES:
         raise TooLargeError(f"{p} features are too many for sdp-ssvm, which has p² variables: at most {MAX_FEATURES}")
-    check_size(problem.data, "CVXPY program")
+    check(problem, "sdp-ssvm")
     b = bias_of(problem)
 
     # V = [W w; wᵀ 1] ⪰ 0                                                         Chan et al. 2007

@@ -29,9 +29,8 @@ import numpy.typing as npt
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
-from mipfs.formulation.conic import Multiplier, cp
-from mipfs.formulation.cvxpy_attach import Sigma, attach
-from mipfs.formulation.program import Formulation, check_size
+from mipfs.formulation.conic import Multiplier, Sigma, attach, cp
+from mipfs.formulation.program import Formulation
 from mipfs.models.reduced_mkl import Pool, allowed_selections, selections
 from mipfs.plumbing.arrays import Array, scatter
 from mipfs.plumbing.declared import check_arguments
@@ -100,7 +99,6 @@ def declare(
         raise UsageError(f"form = {form!r} is unknown; it is one of dual, primal")
     wide = widen_problem(problem)
     check(wide, "structural")
-    check_size(wide.data, "CVXPY program")
     again: Callable[[Problem], Formulation] = partial(declare, form=form)
     is_generated = pool is None
     if counts is None or losses is None or pool is None:

@@ -23,16 +23,14 @@ from mipfs.data.table_reading import StatedWords
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.declared import check_arguments
 from mipfs.readers.beside import check_count, read_names
-from mipfs.readers.columns import BAG, LABEL, Label, without_ids
+from mipfs.readers.columns import BAG, LABEL, PLAIN, Label, RecipeInUse, Table, again, without_ids
 from mipfs.readers.csv_file import read_csv
 from mipfs.readers.files import Width, format_of
 from mipfs.readers.frames import FRAME, from_frame
 from mipfs.readers.labels import EveryClass, KnownLabels, apply_known, apply_labels, map_labels, sign_labels
-from mipfs.readers.raw import PLAIN, RecipeInUse, again
 from mipfs.readers.select_rows import read_select
 from mipfs.readers.sidecar import DataDescription
 from mipfs.readers.store import open_store
-from mipfs.readers.table import Table
 from mipfs.readers.together import column_alone, read_quietly, split_of
 
 __all__ = ["read", "read_as", "read_classes", "read_new"]

@@ -14,7 +14,7 @@ import numpy as np
 from mipfs.data.recipe import number_of
 from mipfs.errors import DataError, DataWarning
 from mipfs.readers import typed
-from mipfs.readers.raw import Column, RecipeInUse, scatter_column, words_of
+from mipfs.readers.columns import Column, RecipeInUse, scatter_column, words_of
 
 _DECIMAL = re.compile(r"[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", re.ASCII)

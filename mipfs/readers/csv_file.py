@@ -19,11 +19,23 @@ import numpy.typing as npt
 
 from mipfs.errors import DataError, DataWarning
 from mipfs.readers.cells import prepare_column
-from mipfs.readers.columns import BAG, WEIGHT, Label, how_many, label_among, require_label, to_table
+from mipfs.readers.columns import (
+    BAG,
+    IMPUTE,
+    OF_ROLE,
+    PLAIN,
+    WEIGHT,
+    Column,
+    Label,
+    RecipeInUse,
+    Table,
+    how_many,
+    label_among,
+    require_label,
+    to_table,
+)
 from mipfs.readers.csv_comments import SEPARATORS, without_comments
 from mipfs.readers.files import check_unpacked, opened
-from mipfs.readers.raw import IMPUTE, OF_ROLE, PLAIN, Column, RecipeInUse
-from mipfs.readers.table import Table
 
 FEW = 1 << 16
 """Rows of a batch at most, where it is not all."""

@@ -16,18 +16,25 @@ from mipfs.errors import DataError, DataWarning
 from mipfs.readers import typed
 from mipfs.readers.cells import prepare_column
 from mipfs.readers.columns import (
+    AS_IT_IS,
     BAG,
+    OF_ROLE,
+    PLAIN,
     WEIGHT,
+    Column,
     Label,
+    RecipeInUse,
+    Table,
     how_many,
     label_among,
+    numbers_among,
     require_finite,
     require_label,
+    scatter_column,
     to_table,
+    words_of,
 )
 from mipfs.readers.csv_file import ROW_NUMBERS
-from mipfs.readers.raw import AS_IT_IS, OF_ROLE, PLAIN, Column, RecipeInUse, numbers_among, scatter_column, words_of
-from mipfs.readers.table import Table
 
 FRAME = Path("the data frame")
 """How messages call it."""

@@ -14,7 +14,7 @@ from mipfs.data.instance import Labels
 from mipfs.errors import DataError, LabelError, MoreClassesError
 from mipfs.plumbing.arrays import Array
 from mipfs.readers.cells import BOOLEANS
-from mipfs.readers.table import Table
+from mipfs.readers.columns import Table
 
 WORDS = frozenset(
     {

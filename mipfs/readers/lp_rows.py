@@ -3,6 +3,12 @@
 A feature is its name with every character outside ``[A-Za-z0-9_]`` replaced by ``_``, or ``x<k>`` (k from 1).
 Extra variables begin with ``extra_``; as always in the format they are >= 0 unless their bounds say otherwise. An
 objective, which is minimised, is what they cost.
+
+Also here: a strict scan of an LP file: what each line says, and an error for whatever HiGHS's reader would misread.
+
+That reader drops constants on the left of a row, reads ``worst area`` as two variables, ``infant`` as infinity
+times ``ant``, skips text before the first section and takes ``[x1^2]`` in an objective for nothing, all without
+a word. The scan accepts the plain part of the format only and knows the line of everything.
 """
 
 from __future__ import annotations
@@ -11,17 +17,369 @@ import math
 import re
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from mipfs.data.instance import Instance, Row
 from mipfs.errors import DataError
 from mipfs.plumbing.registry import suggest_name
-from mipfs.readers.lp_scan import Scan, scan
 from mipfs.selection.selection import Extras, Rows
 from mipfs.solvers.highs import read
+
+_TOKEN = re.compile(
+    r"(?P<blank>[ \t\r\f\v]+|\\[^\n]*)|(?P<newline>\n)"
+    r"|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![A-Za-z0-9_.]))"
+    r"|(?P<name>[A-Za-z_][A-Za-z0-9_.]*)|(?P<rel>[<>]=|=[<>]|[<>](?!=)|=(?![<>=]))|(?P<sign>[+-](?!>))|(?P<colon>:(?!:))"
+)
+
+_SECTIONS = {
+    **dict.fromkeys(("minimize", "minimise", "minimum", "min", "maximize", "maximise", "maximum", "max"), "objective"),
+    **dict.fromkeys(("st", "s.t."), "rows"),
+    **dict.fromkeys(("bounds", "bound"), "bounds"),
+    **dict.fromkeys(("general", "generals", "gen", "integer", "integers"), "integer"),
+    **dict.fromkeys(("binary", "binaries", "bin"), "binary"),
+    "end": "end",
+}
+_TWO_WORDS = {("subject", "to"): "rows", ("such", "that"): "rows"}
+_REFUSED = frozenset(("semi", "semis", "sos", "sos1", "sos2", "sec", "sin", "free"))
+_RELATIONS = {"<": "<=", "=<": "<=", ">": ">=", "=>": ">="}
+_TURNED = {"<=": ">=", ">=": "<=", "=": "="}
+_INFINITY = frozenset(("inf", "infinity"))
+_LARGEST = 1e15
+
+
+@dataclass(frozen=True)
+class ScannedRow:
+    """One row ``lb <= terms <= ub``: its name (None without a label), line, coefficients by name, sides written."""
+
+    name: str | None
+    line: int
+    terms: dict[str, float]
+    lb: float
+    ub: float
+    sides: int = 1
+
+
+@dataclass
+class Scan:
+    """What stands in an LP file; names are the file's. `plain` is its text as HiGHS reads it: see `_Scanner.split`."""
+
+    plain: str = ""
+    rows: list[ScannedRow] = field(default_factory=list)
+    bounds: dict[str, int] = field(default_factory=dict)
+    binary: set[str] = field(default_factory=set)
+    costs: dict[str, float] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    line: int
+
+
+def scan(path: Path) -> Scan:
+    """Read the rows, bounds and kinds of variables of an LP file.
+
+    Raises
+    ------
+    DataError
+        With the line: text outside the plain LP format, an objective, a row that HiGHS would misread.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(str(error.strerror), "give an LP file of rows over the selection", path=path) from error
+    except UnicodeDecodeError as error:
+        raise DataError("is not a text file in UTF-8", "save it as plain text", path=path) from error
+    scanner = _Scanner(path, list(_tokenize(text, path)))
+    scanner.run()
+    scanner.found.plain = scanner.plain()
+    return scanner.found
+
+
+def _tokenize(text: str, path: Path) -> Iterator[_Token]:
+    position = 0
+    line = 1
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise DataError(*_describe_unexpected(text[position:].split("\n", 1)[0]), path=path, line=line)
+        kind = str(match.lastgroup)
+        word = match.group()
+        if kind == "newline":
+            line += 1
+        elif kind != "blank":
+            if kind == "name" and re.match("inf|nan", word, re.IGNORECASE) and word.lower() not in _INFINITY:
+                raise DataError(
+                    f"the name {word!r} cannot be read",
+                    "HiGHS takes the beginning inf or nan for a number: write x<k> for feature k",
+                    path=path,
+                    line=line,
+                )
+            yield _Token(kind, _RELATIONS.get(word, word), line)
+        position = match.end()
+    yield _Token("eof", "", line)
+
+
+def _describe_unexpected(rest: str) -> tuple[str, str]:
+    if rest[0] in "[]^*/":
+        return f"unexpected {rest[0]!r}", "only linear rows: terms like 3 x1, joined by + and -"
+    if rest[0] in "<>=":
+        return f"unexpected {rest.split()[0]!r}", "write <=, >= or ="
+    if rest[0].isdigit() or rest[0] == ".":
+        return f"unexpected {rest.split()[0]!r}", "a blank follows every number, and names do not begin with a digit"
+    return f"unexpected {rest[0]!r}", "names are made of letters, digits and _ only (x<k> is feature k)"
+
+
+def _interval_of_relation(relation: str, number: float) -> tuple[float, float]:
+    """The interval of a row, ``terms relation number``."""
+    return (-math.inf if relation == "<=" else number), (math.inf if relation == ">=" else number)
+
+
+class _Scanner:
+    """A recursive descent over the tokens, one method per section."""
+
+    def __init__(self, path: Path, tokens: list[_Token]) -> None:
+        self.path = path
+        self.tokens = tokens
+        self.at = 0
+        self.found = Scan()
+        self.texts = [token.text for token in tokens]
+        self.sides: set[tuple[str, str]] = set()
+
+    @property
+    def token(self) -> _Token:
+        return self.tokens[self.at]
+
+    def take(self, kind: str) -> _Token | None:
+        """The next token if it is of this kind."""
+        token = self.token
+        if token.kind != kind or (kind == "name" and self.section() is not None):
+            return None
+        self.at += 1
+        return token
+
+    def fail(self, problem: str, remedy: str = "", line: int | None = None) -> NoReturn:
+        raise DataError(problem, remedy, path=self.path, line=self.token.line if line is None else line)
+
+    def section(self) -> tuple[str, int] | None:
+        """The section that begins here and its number of tokens; a word before a colon is a label."""
+        ahead = self.tokens[self.at + 1] if self.token.kind == "name" else self.token
+        words = (self.token.text.lower(), ahead.text.lower())
+        if self.token.kind != "name" or ahead.kind == "colon":
+            return None
+        if words in _TWO_WORDS:
+            return _TWO_WORDS[words], 2
+        if words[0] in _REFUSED:
+            self.fail(f"unexpected {self.token.text!r}", "the sections are: subject to, bounds, general, binary, end")
+        return (_SECTIONS[words[0]], 1) if words[0] in _SECTIONS else None
+
+    def run(self) -> None:
+        seen: set[str] = set()
+        while self.token.kind != "eof":
+            section = self.section()
+            if section is None:
+                self.fail(f"unexpected {self.token.text!r}", "an LP file of rows begins with 'subject to'")
+            name, width = section
+            if name in seen and name in ("objective", "rows"):
+                self.fail(f"a second section {self.token.text!r}", "put all rows under one 'subject to'")
+            if name != "end" and "end" in seen:
+                self.fail("text after 'end'", "remove it, or move 'end' to the last line")
+            if "rows" not in seen and name not in ("objective", "rows"):
+                self.fail(f"{self.token.text!r} stands before the rows", "an LP file of rows begins with 'subject to'")
+            if name == "objective" and seen:
+                self.fail(f"{self.token.text!r} stands after the rows", "remove it: the objective is that of the model")
+            seen.add(name)
+            self.at += width
+            getattr(self, f"read_{name}")()
+        if not {"rows", "end"} <= seen:
+            missing = "'subject to'" if "rows" not in seen else "'end'"
+            self.fail(f"no {missing} in the file", "the rows stand between 'subject to' and 'end'")
+        if not self.found.rows and not self.found.bounds:
+            self.fail("no row in the file", "write rows like  c1: x1 + x2 <= 1  under 'subject to'")
+
+    def read_objective(self) -> None:
+        """Nothing, terms whose coefficients are zero, as writers make them, or what extra variables cost."""
+        is_maximised = self.tokens[self.at - 1].text.lower().startswith("max")
+        self.label()
+        while self.token.kind != "eof" and self.section() is None:
+            line = self.token.line
+            sign = self.take("sign")
+            number = self.take("number")
+            name = self.take("name")
+            cost = 1.0 if number is None else self.value(number)
+            is_extra = name is not None and name.text.startswith("extra_")
+            if (name is None and number is None) or (cost != 0.0 and not is_extra):
+                remedy = "costs of features go to [penalty] in the .toml; here stand those of extra_ variables, or none"
+                self.fail("an objective", remedy, line)
+            if cost != 0.0 and is_maximised:
+                self.fail("an objective that is maximised", "costs of extra_ variables are minimised", line)
+            if name is not None and cost != 0.0:
+                if name.text in self.found.costs:
+                    self.fail(f"{name.text!r} twice in the objective", "add up its coefficients", line)
+                self.found.costs[name.text] = -cost if sign is not None and sign.text == "-" else cost
+            if name is not None:
+                self.found.lines.setdefault(name.text, name.line)
+
+    def read_end(self) -> None:
+        if self.token.kind != "eof" and self.section() is None:
+            self.fail("text after 'end'", "remove it, or move 'end' to the last line")
+
+    def read_rows(self) -> None:
+        labels: set[str] = set()
+        while self.token.kind != "eof" and self.section() is None:
+            line = self.token.line
+            label = self.label()
+            if label is not None and label in labels:
+                self.fail(f"a second row {label!r}", "give every row its own name", line)
+            labels.add(label or "")
+            start = self.at
+            left = self.left_number()
+            first = self.at
+            terms = self.terms(label or "this row", line)
+            last = self.at
+            relation = self.take("rel")
+            if relation is None:
+                self.fail(f"unexpected {self.token.text!r}", "a row is: terms, then <=, >= or =, then one number")
+            rhs = self.number(f"one number must follow {relation.text!r}; variables stand on the left")
+            lb, ub = _interval_of_relation(relation.text, rhs)
+            if self.token.kind == "rel":
+                self.fail("a row with two relations", "write the number, the terms, the number: 1 <= x1 + x2 <= 2")
+            if left is not None:
+                value, other = left
+                if other != relation.text or other == "=":
+                    self.fail(f"{other!r} and {relation.text!r} in one row", "use <= twice, or >= twice", line)
+                low, high = _interval_of_relation(_TURNED[other], value)
+                lb, ub = max(lb, low), min(ub, high)
+                if lb > ub:
+                    self.fail(f"nothing lies between {lb:g} and {ub:g}", "exchange the two numbers", line)
+                self.split(start, first, last)
+            self.found.rows.append(ScannedRow(label, line, terms, lb, ub, 1 if left is None else 2))
+
+    def left_number(self) -> tuple[float, str] | None:
+        """The number on the left of a row of two sides, and the relation after it."""
+        width = 2 if self.token.kind == "sign" else 1
+        kinds = [token.kind for token in self.tokens[self.at : self.at + width + 1]]
+        if kinds[-2:] != ["number", "rel"]:
+            return None
+        value = self.number("a number")
+        relation = self.take("rel")
+        assert relation is not None
+        return value, relation.text
+
+    def split(self, start: int, first: int, last: int) -> None:
+        """Write a row of two sides as two, for HiGHS, which does not read it; its tokens end where the scanner is."""
+        left = self.texts[start : first - 1]
+        terms = self.texts[first:last]
+        self.texts[start:first] = [""] * (first - start)
+        again = " ".join([*terms, _TURNED[self.tokens[first - 1].text], *left])
+        self.texts[self.at - 1] += f"\n{again}\n"
+
+    def plain(self) -> str:
+        """The text of all tokens, line by line."""
+        lines: dict[int, list[str]] = {}
+        for token, text in zip(self.tokens, self.texts, strict=True):
+            lines.setdefault(token.line, []).append(text)
+        return "\n".join(" ".join(texts) for texts in lines.values()) + "\n"
+
+    def terms(self, row: str, line: int) -> dict[str, float]:
+        terms: dict[str, float] = {}
+        while self.token.kind != "rel":
+            if self.token.kind == "eof" or (terms and self.section() is not None):
+                self.fail("a row without <=, >= or =", "a row is: terms, then <=, >= or =, then one number", line)
+            sign = self.take("sign")
+            if sign is None and terms:
+                self.fail(f"no + or - before {self.token.text!r}", "names have no blanks: write _ for every one")
+            number = self.take("number")
+            name = self.take("name")
+            if name is None and number is not None:
+                remedy = "one number stands on the right of a row, none on the left"
+                self.fail(f"the constant {number.text} on the left", remedy, number.line)
+            if name is None or name.text.lower() in _INFINITY:
+                remedy = "a term is a sign, a number if it is not 1, and a name (x<k> for one like a section's)"
+                self.fail(f"unexpected {(name or self.token).text!r}", remedy, (name or self.token).line)
+            if name.text in terms:
+                self.fail(f"{name.text!r} twice in {row}", "add up its coefficients", name.line)
+            value = self.value(number) if number is not None else 1.0
+            terms[name.text] = -value if sign is not None and sign.text == "-" else value
+            self.found.lines.setdefault(name.text, name.line)
+        if not terms:
+            self.fail(f"no variable on the left of {row}", "a row is: terms, then <=, >= or =, then one number")
+        return terms
+
+    def read_bounds(self) -> None:
+        while self.token.kind != "eof" and self.section() is None:
+            line = self.token.line
+            left = None
+            if self.token.kind in ("number", "sign") or self.token.text.lower() in _INFINITY:
+                self.number("a bound is a number or inf", infinite=True)
+                left = self.take("rel")
+                if left is None:
+                    self.fail(f"unexpected {self.token.text!r}", "a bound is like  0 <= extra_u <= 3")
+            name = self.take("name")
+            if name is None:
+                self.fail(f"unexpected {self.token.text!r}", "a bound is like  0 <= extra_u <= 3")
+            self.found.lines.setdefault(name.text, name.line)
+            self.found.bounds[name.text] = line
+            right = None
+            if left is None and self.token.text.lower() == "free":
+                self.at += 1
+                self.bounded(name, "=")
+                continue
+            if left is None or self.token.kind == "rel":
+                right = self.take("rel")
+                if right is None or (left is not None and (left.text, right.text) != ("<=", "<=")):
+                    self.fail(f"unexpected {self.token.text!r}", "a bound is like  0 <= extra_u <= 3")
+                self.number("a bound is a number or inf", infinite=True)
+            if left is not None:
+                self.bounded(name, _TURNED[left.text])
+            if right is not None:
+                self.bounded(name, right.text)
+
+    def bounded(self, name: _Token, relation: str) -> None:
+        for side in ("<=", ">=") if relation == "=" else (relation,):
+            if (name.text, side) in self.sides:
+                self.fail(f"{name.text!r} has two bounds {side}", "keep one of them", name.line)
+            self.sides.add((name.text, side))
+
+    def read_integer(self) -> set[str]:
+        names = set()
+        while (name := self.take("name")) is not None:
+            self.found.lines.setdefault(name.text, name.line)
+            names.add(name.text)
+        if self.token.kind != "eof" and self.section() is None:
+            self.fail(f"unexpected {self.token.text!r}", "names only, with blanks between them")
+        return names
+
+    def read_binary(self) -> None:
+        self.found.binary |= self.read_integer()
+
+    def label(self) -> str | None:
+        if self.token.kind == "name" and self.tokens[self.at + 1].kind == "colon":
+            self.at += 2
+            return self.tokens[self.at - 2].text
+        return None
+
+    def number(self, remedy: str, *, infinite: bool = False) -> float:
+        sign = self.take("sign")
+        infinity = infinite and self.token.text.lower() in _INFINITY
+        token = self.take("name" if infinity else "number")
+        if token is None:
+            self.fail(f"unexpected {self.token.text!r}", remedy)
+        value = self.value(token) if token.kind == "number" else math.inf
+        return -value if sign is not None and sign.text == "-" else value
+
+    def value(self, token: _Token) -> float:
+        value = float(token.text)
+        if value > _LARGEST:
+            self.fail(f"{token.text} is too large", f"numbers are at most {_LARGEST:g}", token.line)
+        return value
 
 
 def read_rows(path: str | Path, data: Instance) -> Rows:

@@ -16,10 +16,9 @@ from mipfs.errors import DataError, LabelError
 from mipfs.plumbing.arrays import Arrays
 from mipfs.readers.arrays import load_arrays
 from mipfs.readers.beside import labels_of, read_array
-from mipfs.readers.columns import Label, label_among
+from mipfs.readers.columns import Label, Table, label_among
 from mipfs.readers.files import features_limit
 from mipfs.readers.room import MORE
-from mipfs.readers.table import Table
 
 _OWN = ("feature_names", "bag", "sample_weight")
 _SPARSE = ("format", "shape", "data", "indices", "indptr", "row", "col", "coords", "offsets", "_is_array")

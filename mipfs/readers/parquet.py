@@ -14,12 +14,26 @@ from mipfs.data.rules import BOOLEAN_RULES, CELLS_RULES, FIRST_RULES
 from mipfs.errors import DataError, MissingExtraError
 from mipfs.readers import room, typed
 from mipfs.readers.cells import prepare_column
-from mipfs.readers.columns import BAG, WEIGHT, Label, label_among, require_finite, to_table
+from mipfs.readers.columns import (
+    AS_IT_IS,
+    BAG,
+    OF_ROLE,
+    PLAIN,
+    WEIGHT,
+    Column,
+    Label,
+    RecipeInUse,
+    Table,
+    label_among,
+    numbers_among,
+    require_finite,
+    scatter_column,
+    to_table,
+    words_of,
+)
 from mipfs.readers.csv_file import FEW, FILL
 from mipfs.readers.files import opened
 from mipfs.readers.parquet_size import unpacked_bytes
-from mipfs.readers.raw import AS_IT_IS, OF_ROLE, PLAIN, Column, RecipeInUse, numbers_among, scatter_column, words_of
-from mipfs.readers.table import Table
 
 CELL = 8
 """Bytes of a value: it becomes a double, or refers to a word."""

@@ -21,9 +21,9 @@ from mipfs.data.matrix import compact_storage
 from mipfs.errors import DataError, DataWarning
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.readers.chunks import Chunk, skip_bytes
+from mipfs.readers.columns import Table
 from mipfs.readers.files import features_limit, opened
 from mipfs.readers.room import MORE
-from mipfs.readers.table import Table
 
 PIECE = 1 << 22
 """Bytes of text that are read at a time: Python takes some 0.2 s for them, and the kernel is compiled for 2 s."""

@@ -11,9 +11,8 @@ import numpy as np
 from mipfs.errors import DataError
 from mipfs.readers import csv_file, parquet
 from mipfs.readers.chunks import Chunk
-from mipfs.readers.columns import BAG, WEIGHT, Label, label_among, require_label
+from mipfs.readers.columns import BAG, PLAIN, WEIGHT, Column, Label, RecipeInUse, label_among, require_label
 from mipfs.readers.files import plainly_opened
-from mipfs.readers.raw import PLAIN, Column, RecipeInUse
 
 CELLS = 1 << 20
 """Cells of a piece."""

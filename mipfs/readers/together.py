@@ -13,9 +13,7 @@ from mipfs.data.recipe import Recipe
 from mipfs.data.split import Split
 from mipfs.errors import DataError, DataWarning, UsageError
 from mipfs.plumbing.arrays import Integers
-from mipfs.readers.columns import BAG
-from mipfs.readers.raw import RecipeInUse
-from mipfs.readers.table import Table
+from mipfs.readers.columns import BAG, RecipeInUse, Table
 
 
 def split_of(data: Instance, table: Table | None, column: str) -> Split:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mipfs.errors import MissingExtraError
-from mipfs.report.charts import Bars, Chart, Curve, HeatMap, LineChart, Scatter
+from mipfs.report.blocks import Bars, Chart, Curve, HeatMap, LineChart, Scatter
 from mipfs.report.visible import escape_invisible
 
 COLOURS = {

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.plumbing.arrays import Array
-from mipfs.report.blocks import Table
-from mipfs.report.charts import Bar, Bars, Curve, Detail, HeatMap, LineChart, Mosaic
+from mipfs.report.blocks import Bar, Bars, Curve, Detail, HeatMap, LineChart, Mosaic, Table
 from mipfs.report.numbers import list_names, number, percent
 from mipfs.report.thinning import visible_samples
 from mipfs.result.gap import relative_gap

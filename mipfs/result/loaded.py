@@ -12,8 +12,7 @@ import numpy as np
 
 from mipfs.errors import UsageError
 from mipfs.formulation import compile
-from mipfs.formulation.point import ClassifierPoint
-from mipfs.formulation.program import Formulation
+from mipfs.formulation.program import ClassifierPoint, Formulation
 from mipfs.problem import Problem
 
 if TYPE_CHECKING:

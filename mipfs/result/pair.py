@@ -6,8 +6,7 @@ import numpy as np
 
 from mipfs.data.instance import Instance
 from mipfs.plumbing.arrays import Array
-from mipfs.report.blocks import Table
-from mipfs.report.charts import Marks, Scatter
+from mipfs.report.blocks import Marks, Scatter, Table
 from mipfs.report.numbers import number
 from mipfs.result.prediction import user_columns
 from mipfs.result.result import Result

@@ -27,8 +27,8 @@ from mipfs.data.unknown_words import Unknown, is_none, refuse_none_of_two, warn_
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.readers import read_new
+from mipfs.readers.columns import again
 from mipfs.readers.frames import as_words, column_values, place_of
-from mipfs.readers.raw import again
 from mipfs.report.numbers import first_of
 from mipfs.result.interactions import functions_of, groups_of, made_of, sum_functions, used_columns
 

@@ -52,7 +52,7 @@ class SelectionModel:
 
 
 def selection_model(selection: Selection, *, relaxed: bool = False, presolve: bool = True) -> SelectionModel:
-    """The set S as a HiGHS model with zero cost; its rows are implied by those of S (`mipfs.selection.scaled_rows`).
+    """The set S as a HiGHS model with zero cost; its rows are implied by those of S (`mipfs.selection.selection`).
 
     Raises
     ------

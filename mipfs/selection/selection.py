@@ -1,4 +1,15 @@
-"""The set S of allowed selections: cardinality, forced features and any linear rows."""
+"""The set S of allowed selections: cardinality, forced features and any linear rows.
+
+Also here: a smallest conflicting set of rows, by name (why no selection is allowed).
+
+Also here: the rows of a selection in numbers that a solver carries: every row and extra variable times a power of
+two.
+
+A solver forgives about 1e-9 on a row, drops coefficients below that and refuses those beyond 1e15; scaled, its
+tolerance means something about the row. What is scaled is a relaxation of the rows as they stand: terms that even
+then are negligible widen the row's bounds instead. Whether the rows hold is decided by `Rows.hold`, on the rows as
+they stand.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +23,142 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from mipfs.errors import NumericalError
 from mipfs.kernels.bound import rounded_down
-from mipfs.plumbing.arrays import Array, Mask
+from mipfs.plumbing.arrays import Array, Integers, Mask
+from mipfs.plumbing.own_threads import in_own_thread
 from mipfs.selection.derived import ChvatalGomory, rows_of
 from mipfs.selection.rows import Extras, Rows
-from mipfs.selection.scaled_rows import ScaledRows, scale_rows
 from mipfs.settings import OracleSettings
+from mipfs.solvers import highs
 
 if TYPE_CHECKING:
     from mipfs.selection.extra_costs import ExtraCosts
     from mipfs.selection.lattice import WholeNumbers
     from mipfs.selection.oracle import SelectionOracle
+
+
+NEGLIGIBLE_BITS = 58
+"""A term of at most 2^-58 of the row's largest coefficient lies far below the row's allowance."""
+SCALING_ROUNDS = 6
+"""Rounds of geometric scaling of rows and columns."""
+LEAST_COEFFICIENT, MOST_COEFFICIENT = 2.0**-38, 2.0**45
+"""Scaled coefficients lie between these."""
+MOST_BOUND = 1e15
+"""Scaled bounds lie below this in size; those of variables are left out beyond it."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledRows:
+    """Rows ``lb <= matrix @ [sigma; extra / columns] <= ub``, implied by the rows that they were made of.
+
+    Attributes
+    ----------
+    matrix : (r, p + e) csr_array
+    lb, ub : (r,) ndarray
+    units : (r,) powers of two, what a row was multiplied by
+    columns : (e,) powers of two: an extra variable is this times the solver's
+    low, high : (e,) bounds of the solver's extra variables
+    """
+
+    matrix: Any
+    lb: Array
+    ub: Array
+    units: Array
+    columns: Array
+    low: Array
+    high: Array
+
+
+def scale_rows(rows: Rows, n_features: int) -> ScaledRows:
+    """Scale rows over `n_features` features.
+
+    Raises
+    ------
+    RowError
+        A row whose coefficients, or a bound beside them, are too far apart; by name.
+    """
+    matrix = rows.matrix
+    extra = rows.extra
+    p = n_features
+    if not len(rows) and not len(extra):  # of many features even their bounds take time
+        none = np.empty(0)
+        return ScaledRows(matrix, none, none, none, none, none, none)
+    low, high = np.concatenate([np.zeros(p), extra.box[0]]), np.concatenate([np.ones(p), extra.box[1]])
+    lb, ub = _within_reach(rows, low, high)
+    row, column = np.repeat(np.arange(len(rows)), np.diff(matrix.indptr)), matrix.indices
+    exponents = _scaling_exponents(np.log2(np.abs(matrix.data)), row, column, matrix.shape, extra.integer)
+    reach = np.maximum(*(np.where(np.isfinite(end), np.abs(end), 0.0) for end in (low, high)))
+    terms = np.abs(matrix.data) * np.maximum(np.ldexp(1.0, exponents[1]), reach)[column]
+    largest = np.zeros(len(rows))
+    np.maximum.at(largest, row, terms)
+    light = terms < np.ldexp(largest[row], -NEGLIGIBLE_BITS)
+    for i in np.flatnonzero(light):
+        ends = matrix.data[i] * low[column[i]], matrix.data[i] * high[column[i]]
+        if not np.all(np.isfinite(ends)):
+            what = f"the coefficient {matrix.data[i]:g} of {extra.names[column[i] - p]!r}, which has no bounds,"
+            rows.refuse(int(row[i]), f"{what} is lost beside {np.abs(matrix.data[row == row[i]]).max():g}")
+        lb[row[i]] = np.nextafter(lb[row[i]] - max(ends), -np.inf)
+        ub[row[i]] = np.nextafter(ub[row[i]] - min(ends), np.inf)
+    row = row[~light]
+    column = column[~light]
+    data = matrix.data[~light]
+    units, columns = _scaling_exponents(np.log2(np.abs(data)), row, column, matrix.shape, extra.integer)
+    data = np.ldexp(data, units[row] + columns[column])
+    for i in np.flatnonzero((np.abs(data) < LEAST_COEFFICIENT) | (np.abs(data) > MOST_COEFFICIENT))[:1]:
+        rows.refuse(int(row[i]), "its coefficients are too far from each other and from those of other rows")
+    lb, ub = np.ldexp(lb, units), np.ldexp(ub, units)
+    for r in np.flatnonzero(
+        (np.isfinite(lb) & (np.abs(lb) > MOST_BOUND)) | (np.isfinite(ub) & (np.abs(ub) > MOST_BOUND))
+    )[:1]:
+        rows.refuse(int(r), f"the bound {rows.ub[r] if np.isfinite(ub[r]) else rows.lb[r]:g} is too far from zero")
+    sides = np.ldexp(extra.box[0], -columns[p:]), np.ldexp(extra.box[1], -columns[p:])
+    return ScaledRows(
+        sparse.csr_array((data, (row, column)), shape=matrix.shape),
+        lb,
+        np.maximum(lb, ub),
+        np.ldexp(1.0, units),
+        np.ldexp(1.0, columns[p:]),
+        np.where(np.abs(sides[0]) > MOST_BOUND, -np.inf, sides[0]),
+        np.where(np.abs(sides[1]) > MOST_BOUND, np.inf, sides[1]),
+    )
+
+
+def _within_reach(rows: Rows, low: Array, high: Array) -> tuple[Array, Array]:
+    """Bounds (r,) of the rows: left out where every point of the box keeps them, moved near where none does."""
+    least, most = rows.activities(low, high)
+    past = np.asarray(rows.sizes.sum(axis=1), dtype=float)
+    lb = np.where(rows.low <= least, -np.inf, np.minimum(rows.low, most + past + np.abs(most)))
+    ub = np.where(rows.high >= most, np.inf, np.maximum(rows.high, least - past - np.abs(least)))
+    return lb, ub
+
+
+def _scaling_exponents(
+    sizes: Array, row: Integers, column: Integers, shape: tuple[int, int], integer: npt.NDArray[np.bool_]
+) -> tuple[Integers, Integers]:
+    """Exponents of rows (r,) and columns (p + e,) that bring the sizes (log2 of the entries) around 1.
+
+    Those of features and of integer variables are zero: they stay whole.
+    """
+    rows, columns = np.zeros(shape[0]), np.zeros(shape[1])
+    free = np.zeros(shape[1], dtype=bool)
+    free[shape[1] - integer.size :] = ~integer
+    for sweep in range(SCALING_ROUNDS):
+        rows = -_midrange_sizes(sizes + columns[column], row, shape[0])
+        if not free.any() or sweep == SCALING_ROUNDS - 1:
+            break
+        columns = np.where(free, -_midrange_sizes(sizes + rows[row], column, shape[1]), 0.0)
+    return np.rint(rows).astype(np.int64), np.rint(columns).astype(np.int64)
+
+
+def _midrange_sizes(sizes: Array, place: Integers, count: int) -> Array:
+    """Halfway between the least and the largest size of every place, 0 where there is none."""
+    ends = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(ends[0], place, sizes)
+    np.maximum.at(ends[1], place, sizes)
+    held = np.isfinite(ends[0])
+    return np.where(held, 0.5 * (np.where(held, ends[0], 0.0) + np.where(held, ends[1], 0.0)), 0.0)
+
 
 __all__ = ["Extras", "Rows", "Selection", "System", "lagrangian_bound"]
 
@@ -250,6 +386,142 @@ class Selection:
 
         Once `must_stop` says so, those of the smallest set that was found.
         """
-        from mipfs.selection.conflict import smallest_conflict
 
         return smallest_conflict(self.given, must_stop)
+
+
+MAX_ROUNDS = 300
+"""Rounds of the search for a minimum set before an irreducible one is accepted."""
+
+
+@in_own_thread
+def smallest_conflict(selection: Selection, must_stop: Callable[[], bool] = bool) -> tuple[str, ...]:
+    """The smallest set of rows without a common selection.
+
+    Every minimal conflict meets the complement of every satisfiable set, so a minimum hitting set of
+    the complements collected so far is a lower bound on the conflict; when the hitting set is itself
+    a conflict, or an irreducible one is as small, it is a smallest one. HiGHS's own irreducible sets are
+    for linear programs, and rows over binaries may contradict each other only through integrality.
+
+    Parameters
+    ----------
+    selection : Selection
+    must_stop : callable, optional
+        Asked again and again; once it says so, the conflict found so far is returned, however large.
+
+    Returns
+    -------
+    tuple of str
+        Names of rows, ``cardinality``, ``forced_in[name]`` and ``forced_out[name]``; () when satisfiable.
+    """
+    items = _conflict_items(selection)
+    everything = list(range(len(items)))
+    if _find_satisfying(selection, items, everything)[0]:
+        return ()
+    smallest = _drop_superfluous(selection, items, everything, must_stop)
+    complements: list[list[int]] = []
+    for _ in range(MAX_ROUNDS):
+        hit = _hitting_set(complements, len(items), must_stop)
+        if hit is None or len(hit) >= len(smallest) or must_stop():
+            break
+        possible, sigma = _find_satisfying(selection, items, hit)
+        if not possible:
+            return _item_names(items, hit)
+        grown = _find_met(selection, items, sigma) | set(hit)
+        for i in everything:
+            if i in grown or must_stop():
+                continue
+            possible, sigma = _find_satisfying(selection, items, [*sorted(grown), i])
+            if possible:
+                grown |= _find_met(selection, items, sigma) | {i}
+        complements.append([i for i in everything if i not in grown])
+    return _item_names(items, smallest)
+
+
+Item = tuple[str, int, str]
+
+
+def _item_names(items: Sequence[Item], chosen: Sequence[int]) -> tuple[str, ...]:
+    """Each name once: the two sides of one row may be two items."""
+    return tuple(dict.fromkeys(items[i][2] for i in chosen))
+
+
+def _conflict_items(selection: Selection) -> list[Item]:
+    names = selection.feature_names or tuple(f"x{j + 1}" for j in range(selection.n_features))
+    return [
+        *(("row", r, name) for r, name in enumerate(selection.rows.names)),
+        *([] if selection.M is None else [("cardinality", 0, "cardinality")]),
+        *(("in", j, f"forced_in[{names[j]}]") for j in selection.forced_in),
+        *(("out", j, f"forced_out[{names[j]}]") for j in selection.forced_out),
+    ]
+
+
+def _find_satisfying(selection: Selection, items: Sequence[Item], keep: Sequence[int]) -> tuple[bool, Mask | None]:
+    """Whether some selection meets these items, and one that does, if it was found."""
+    chosen = [items[i] for i in keep]
+    part = Selection(
+        selection.n_features,
+        selection.M if any(kind == "cardinality" for kind, _, _ in chosen) else None,
+        tuple(j for kind, j, _ in chosen if kind == "in"),
+        tuple(j for kind, j, _ in chosen if kind == "out"),
+        selection.rows.take([r for kind, r, _ in chosen if kind == "row"]),
+    )
+    try:
+        sigma = part.minimise(np.zeros(selection.n_features))[0]
+    except NumericalError:  # what cannot be shown to conflict does not
+        return True, None
+    return sigma is not None, sigma
+
+
+def _find_met(selection: Selection, items: Sequence[Item], sigma: Mask | None) -> set[int]:
+    """Items that a selection surely meets, whatever the extra variables are."""
+    if sigma is None:
+        return set()
+    rows = selection.rows
+    activity = rows.matrix[:, : selection.n_features] @ sigma.astype(float)
+    alone = np.diff(rows.matrix[:, selection.n_features :].tocsr().indptr) == 0
+    holds = alone & (activity >= rows.lb) & (activity <= rows.ub)
+
+    def is_met(kind: str, place: int) -> bool:
+        if kind == "row":
+            return bool(holds[place])
+        if kind == "cardinality":
+            return bool(selection.M is not None and np.count_nonzero(sigma) <= selection.M)
+        return bool(sigma[place] == (kind == "in"))
+
+    return {i for i, (kind, place, _) in enumerate(items) if is_met(kind, place)}
+
+
+def _hitting_set(sets: Sequence[Sequence[int]], size: int, must_stop: Callable[[], bool]) -> list[int] | None:
+    """A minimum set of items that meets each of `sets`; None where HiGHS finds none."""
+    if not sets:
+        return []
+    program = highs.HighsModel()
+    program.add_columns(np.zeros(size), np.ones(size))
+    program.set_costs(np.ones(size))
+    program.make_whole(np.arange(size))
+    for members in sets:
+        program.add_row(1.0, highs.highs_infinity(), np.array(members), np.ones(len(members)))
+    found = highs.solve(program, stop=must_stop)
+    return None if found.status != "optimal" or found.values is None else np.flatnonzero(found.values > 0.5).tolist()
+
+
+def _drop_superfluous(
+    selection: Selection, items: Sequence[Item], candidates: Sequence[int], must_stop: Callable[[], bool]
+) -> list[int]:
+    """Drop every item whose absence leaves the rest conflicting, many at a time while that goes well."""
+    kept = list(candidates)
+    waiting = list(candidates)
+    size = max(1, len(candidates) // 2)
+    while waiting and not must_stop():
+        some = set(waiting[:size])
+        rest = [k for k in kept if k not in some]
+        if not _find_satisfying(selection, items, rest)[0]:
+            kept = rest
+            waiting = waiting[size:]
+            size = 2 * size
+        elif size > 1:
+            size = max(1, size // 4)
+        else:
+            waiting = waiting[1:]
+    return kept

@@ -19,7 +19,7 @@ import pytest
 import mipfs
 from mipfs.lab import baselines
 from mipfs.lab.studies import reading
-from mipfs.lab.studies.bench_report import bench_lead
+from mipfs.lab.studies.bench import bench_lead
 from tests.cli.outcome import Cli
 from tests.schemas import broken, schema
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import mipfs
-from mipfs.cli.text import show_blocks
+from mipfs.cli.output import show_blocks
 from mipfs.result.near_report import MOST_LISTED, near_optimal_blocks
 from tests.cli.outcome import Cli
 

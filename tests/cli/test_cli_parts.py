@@ -10,7 +10,7 @@ import pytest
 
 from mipfs.cli.live import _View, live_table
 from mipfs.cli.options import parse_names, parse_params
-from mipfs.cli.text import number, percent, show_table
+from mipfs.cli.output import number, percent, show_table
 from mipfs.errors import UsageError
 from mipfs.result.result import Record
 

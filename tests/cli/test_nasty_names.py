@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mipfs.lab.experiments.store import as_csv
+from mipfs.lab.experiments.run import as_csv
 from mipfs.report.axes import plain_text
 from mipfs.report.visible import in_cell
 from tests.cli.outcome import Cli, Outcome

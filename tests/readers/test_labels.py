@@ -14,8 +14,8 @@ import pytest
 import mipfs
 from mipfs.data.instance import Labels
 from mipfs.errors import DataError
+from mipfs.readers.columns import Table
 from mipfs.readers.labels import WORDS, apply_labels, map_labels
-from mipfs.readers.table import Table
 
 try:
     import pandas

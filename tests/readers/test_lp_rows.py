@@ -14,8 +14,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import DataError
 from mipfs.problem import Problem
 from mipfs.readers import lp_rows
-from mipfs.readers.lp_rows import read_rows
-from mipfs.readers.lp_scan import scan
+from mipfs.readers.lp_rows import read_rows, scan
 from tests.oracles import ExtraVariable, LinearRow, allowed_supports
 
 NAMES = ("mean area", "worst area", "radius", "texture", "age")

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mipfs.report.blocks import Table, as_html
-from mipfs.report.charts import Bar, Bars, Chart, Curve, Detail, HeatMap, LineChart, Mosaic
-from mipfs.report.figure import embed_document, figure
-from mipfs.report.scales import Scale, labels
+from mipfs.report.blocks import Bar, Bars, Chart, Curve, Detail, HeatMap, LineChart, Mosaic, Table, as_html
+from mipfs.report.figure import Scale, embed_document, figure, labels
 from tests.html_tree import Tree
 
 EVIL = "</script><b onclick='x()'>&\"</details>\u2028"

@@ -18,7 +18,7 @@ from mipfs import Problem
 from mipfs.errors import MipfsError, NumericalError
 from mipfs.inner.restricted import Cutting, SelectionPool
 from mipfs.lab.baselines.r2w2 import r2w2
-from mipfs.lab.sketch.ball import enclosing_ball
+from mipfs.lab.sketch.guarantee import enclosing_ball
 from mipfs.solvers import cones, highs, scip
 from mipfs.solvers.vectors import in_simplex
 from tests.other_users.ours import data
@@ -193,7 +193,7 @@ def test_weights_that_sum_to_nothing_divide_nothing(weights: list[float], monkey
     assert in_simplex(told) is None
     assert in_simplex(np.array([0.3, 0.7 + 1e-9, -1e-12])) == pytest.approx([0.3, 0.7, 0.0])
     lying = lambda P, q, A, b, kinds: (np.resize(told, q.size), np.zeros(b.size))  # noqa: E731
-    monkeypatch.setattr("mipfs.lab.sketch.ball.conic_solution", lying)
+    monkeypatch.setattr("mipfs.lab.sketch.guarantee.conic_solution", lying)
     X = data(0).X
     R2 = enclosing_ball(X)
     assert 0.0 <= R2.low <= float(np.square(X - X.mean(axis=0)).sum(axis=1).max()) * (1 + 1e-9)

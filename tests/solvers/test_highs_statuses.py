@@ -17,7 +17,7 @@ from mipfs import Problem, models
 from mipfs.errors import MipfsError, NumericalError
 from mipfs.lab.baselines.l1_bundle import L1Bundle
 from mipfs.lab.baselines.onsvm import onsvm
-from mipfs.selection import conflict
+from mipfs.selection import selection
 from mipfs.solvers import highs
 from tests.other_users.ours import budgeted, data
 
@@ -144,7 +144,7 @@ def test_what_rests_on_highs_alone_is_a_named_error() -> None:
 def test_a_conflict_without_a_hitting_set_is_irreducible_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     S = Problem(data(0), M=2).with_rows(np.eye(3, 6), 1.0, 1.0).selection
     assert len(S.conflict()) == 4
-    monkeypatch.setattr(conflict, "_hitting_set", lambda *_: None)
+    monkeypatch.setattr(selection, "_hitting_set", lambda *_: None)
     assert len(S.conflict()) == 4
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mipfs.data.instance import Instance
 from mipfs.data.unit import column_of_largest, is_ordinary
 from mipfs.errors import UsageError
-from mipfs.lab.baselines.about import BaselineDescription
+from mipfs.lab.baselines.linear import BaselineDescription
 from mipfs.plumbing.declared import Positive, Seed, arguments_of
 from mipfs.plumbing.registry import module_of
 

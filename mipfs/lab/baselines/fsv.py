@@ -19,10 +19,8 @@ import numpy as np
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.lab.baselines.about import BaselineDescription
-from mipfs.lab.baselines.linear import Linear, check_size, check_weight, linear
+from mipfs.lab.baselines.linear import BaselineDescription, Linear, check_size, check_weight, linear, plain_svm
 from mipfs.lab.baselines.one_norm import OneNorm, Vertex, hinge_value, largest_score, of_size
-from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.plumbing.arrays import Array
 
 Start = Literal["zero", "random"]

@@ -18,9 +18,7 @@ from scipy.special import xlogy
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.lab.baselines.about import BaselineDescription
-from mipfs.lab.baselines.linear import Linear, check_size, check_weight
-from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.lab.baselines.linear import BaselineDescription, Linear, check_size, check_weight, plain_svm
 from mipfs.plumbing.arrays import Array, Integers
 
 ABOUT = BaselineDescription(

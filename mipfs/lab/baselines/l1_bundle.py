@@ -17,8 +17,7 @@ import numpy as np
 
 from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError, UsageError
-from mipfs.lab.baselines.about import BaselineDescription
-from mipfs.lab.baselines.linear import Linear, bracket, check_size, check_weight, linear
+from mipfs.lab.baselines.linear import BaselineDescription, Linear, bracket, check_size, check_weight, linear
 from mipfs.lab.baselines.structural_svm import MEASURE, of_columns
 from mipfs.measures import Violated, get_measure
 from mipfs.plumbing.arrays import Array, Integers, scatter

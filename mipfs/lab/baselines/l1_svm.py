@@ -11,9 +11,15 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.data.instance import Instance
-from mipfs.lab.baselines.about import BaselineDescription
-from mipfs.lab.baselines.linear import Linear, check_size, check_weight, fit_liblinear, search_price
-from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.lab.baselines.linear import (
+    BaselineDescription,
+    Linear,
+    check_size,
+    check_weight,
+    fit_liblinear,
+    plain_svm,
+    search_price,
+)
 
 ABOUT = BaselineDescription(
     what="the features of an ℓ1-regularised SVM, C searched for M of them, and the SVM on them",

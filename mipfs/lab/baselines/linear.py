@@ -1,4 +1,7 @@
-"""What every baseline leaves: a linear classifier on few columns; and the search for a wanted number of them."""
+"""What every baseline leaves: a linear classifier on few columns; and the search for a wanted number of them.
+
+Also here: what `mipfs baselines` says of a method: a constant ``ABOUT`` in its file.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,45 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from mipfs.atoms.features import Features
 from mipfs.data.instance import Instance
 from mipfs.data.ranges import LARGEST_C, LEAST_C
 from mipfs.errors import UsageError
+from mipfs.inner.regularised import RegularisedSolver
+from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import NumberRange, Positive, check_value
+from mipfs.problem import Problem
 from mipfs.result.prediction import scores_on
+
+
+@dataclass(frozen=True)
+class BaselineDescription:
+    """A baseline in words.
+
+    Attributes
+    ----------
+    what : str, what it does, in a line
+    source : str, the papers it is from
+    sparse : str, whether it takes sparse data: "yes", "yes, not centred", "no", "made dense"
+    limits : str, what it cannot take, or where it becomes slow
+    library : str, who does the work
+    uses_c : bool, whether the choice of features depends on C
+    weighted : bool, whether it takes sample weights on any data
+    grouped : bool, whether it selects the data's groups whole
+    signed : bool, whether its weights keep the signs that the data's bounds on them are
+    """
+
+    what: str
+    source: str = "-"
+    sparse: str = "-"
+    limits: str = "-"
+    library: str = "-"
+    uses_c: bool = True
+    weighted: bool = True
+    grouped: bool = False
+    signed: bool = False
+
 
 SEARCH_FACTOR = 4.0
 """Step in C until a wanted number of features is bracketed."""
@@ -211,3 +247,13 @@ def check_order(data: Instance, name: str, most: int | None = None) -> None:
             f"{name} solves dense systems of order {m}: {8e-9 * m * m:.1f} GB and about {m**3 / 1e10:.0f} s a step "
             f"(at most {most}); give fewer samples or features, or take l1-svm or rfe"
         )
+
+
+def plain_svm(data: Instance, ids: Integers, C: float, bias: bool, loss: str = "squared-hinge") -> Linear:
+    """The SVM on the columns `ids`, with a free intercept or none, and the data's bounds on the weights."""
+    if data.weight_bounds:
+        problem = Problem(data, loss=loss, bias=bias, C=C, atoms=Features(data))
+        bounded = RegularisedSolver(problem).solve(ids, tol=1e-9)
+        return linear(data, ids, bounded.w, bounded.b, C)
+    svm = get_loss(loss).Solver(data, C * data.sample_weight, bias).solve(ids, tol=1e-9)
+    return linear(data, ids, svm.w, svm.b, C)

@@ -27,11 +27,9 @@ from mipfs.data.block import Block
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.inner.watch import balance_classes
-from mipfs.lab.baselines.about import BaselineDescription
-from mipfs.lab.baselines.linear import Linear, check_size, check_weight, linear
+from mipfs.lab.baselines.linear import BaselineDescription, Linear, check_size, check_weight, linear, plain_svm
 from mipfs.lab.baselines.one_norm import first_weight, hinge_value, of_size
 from mipfs.lab.baselines.onsvm import onsvm_of_size
-from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.machine import one_blas_thread
 

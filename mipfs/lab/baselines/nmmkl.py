@@ -19,9 +19,7 @@ from mipfs import formulation
 from mipfs.data.instance import Instance, SelectDefaults
 from mipfs.errors import NumericalError, UsageError
 from mipfs.inner.boolean import Boolean
-from mipfs.lab.baselines.about import BaselineDescription
-from mipfs.lab.baselines.linear import Linear, check_order, check_size, check_weight
-from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.lab.baselines.linear import BaselineDescription, Linear, check_order, check_size, check_weight, plain_svm
 from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 from mipfs.solvers.cones import Canonical

@@ -12,10 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.data.instance import Instance
-from mipfs.lab.baselines.about import BaselineDescription
-from mipfs.lab.baselines.linear import Linear, check_size, check_weight, linear
+from mipfs.lab.baselines.linear import BaselineDescription, Linear, check_size, check_weight, linear, plain_svm
 from mipfs.lab.baselines.one_norm import OneNorm, first_weight, hinge_value, of_size
-from mipfs.lab.baselines.rfe import plain_svm
 
 ABOUT = BaselineDescription(
     what="the ℓ1-norm SVM, a linear program, its weight searched for M, and the SVM on its features",

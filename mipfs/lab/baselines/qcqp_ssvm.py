@@ -14,10 +14,16 @@ import numpy.typing as npt
 
 from mipfs import formulation
 from mipfs.data.instance import Instance
-from mipfs.lab.baselines.about import BaselineDescription
-from mipfs.lab.baselines.linear import Linear, check_order, check_size, check_weight, linear
+from mipfs.lab.baselines.linear import (
+    BaselineDescription,
+    Linear,
+    check_order,
+    check_size,
+    check_weight,
+    linear,
+    plain_svm,
+)
 from mipfs.lab.baselines.nmmkl import Loss, solve_conic
-from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, scatter
 from mipfs.problem import Problem

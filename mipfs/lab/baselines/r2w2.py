@@ -25,9 +25,7 @@ from scipy import sparse
 
 from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError, UsageError
-from mipfs.lab.baselines.about import BaselineDescription
-from mipfs.lab.baselines.linear import Linear, check_order, check_size, check_weight
-from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.lab.baselines.linear import BaselineDescription, Linear, check_order, check_size, check_weight, plain_svm
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.report.progress import progress

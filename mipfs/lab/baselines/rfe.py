@@ -17,15 +17,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mipfs.atoms.features import Features
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.inner.regularised import RegularisedSolver
-from mipfs.lab.baselines.about import BaselineDescription
-from mipfs.lab.baselines.linear import Linear, check_size, check_weight, liblinear_matrix, linear
+from mipfs.lab.baselines.linear import (
+    BaselineDescription,
+    Linear,
+    check_size,
+    check_weight,
+    liblinear_matrix,
+    plain_svm,
+)
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.problem import Problem
 
 ABOUT = BaselineDescription(
     what="recursive feature elimination: the SVM, without the features of least weight, again and again",
@@ -192,16 +195,6 @@ def rfe(
     """
     left = eliminate(data, [M], C, bias=bias, drop=drop, loss=loss, seed=seed)[int(M)]
     return plain_svm(data, left, C, bias, loss)
-
-
-def plain_svm(data: Instance, ids: Integers, C: float, bias: bool, loss: str = "squared-hinge") -> Linear:
-    """The SVM on the columns `ids`, with a free intercept or none, and the data's bounds on the weights."""
-    if data.weight_bounds:
-        problem = Problem(data, loss=loss, bias=bias, C=C, atoms=Features(data))
-        bounded = RegularisedSolver(problem).solve(ids, tol=1e-9)
-        return linear(data, ids, bounded.w, bounded.b, C)
-    svm = get_loss(loss).Solver(data, C * data.sample_weight, bias).solve(ids, tol=1e-9)
-    return linear(data, ids, svm.w, svm.b, C)
 
 
 def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from mipfs.data.instance import Instance
-from mipfs.lab.baselines.about import BaselineDescription
-from mipfs.lab.baselines.linear import Linear
+from mipfs.lab.baselines.linear import BaselineDescription, Linear
 from mipfs.lab.baselines.rfe import rfe
 
 ABOUT = BaselineDescription(

@@ -20,10 +20,9 @@ import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.lab.baselines.about import BaselineDescription
-from mipfs.lab.baselines.linear import Linear, check_order, check_size, check_weight
+from mipfs.lab.baselines.linear import BaselineDescription, Linear, check_order, check_size, check_weight, plain_svm
 from mipfs.lab.baselines.one_norm import OneNorm, Vertex, first_weight
-from mipfs.lab.baselines.rfe import DROP_SHARE, Drop, eliminate, plain_svm
+from mipfs.lab.baselines.rfe import DROP_SHARE, Drop, eliminate
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 

@@ -17,9 +17,8 @@ import numpy.typing as npt
 from mipfs.data.constant import with_constant
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.lab.baselines.about import BaselineDescription
 from mipfs.lab.baselines.dual_descent import check_all
-from mipfs.lab.baselines.linear import Linear, check_weight, linear
+from mipfs.lab.baselines.linear import BaselineDescription, Linear, check_weight, linear
 from mipfs.losses.structural import Structural
 from mipfs.measures import get_measure
 

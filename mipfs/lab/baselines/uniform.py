@@ -8,9 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.data.instance import Instance
-from mipfs.lab.baselines.about import BaselineDescription
-from mipfs.lab.baselines.linear import Linear, check_size, check_weight
-from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.lab.baselines.linear import BaselineDescription, Linear, check_size, check_weight, plain_svm
 
 ABOUT = BaselineDescription(
     what="M features drawn uniformly by the seed, and the SVM on them",

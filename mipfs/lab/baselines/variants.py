@@ -8,11 +8,10 @@ from functools import partial
 from typing import Any
 
 from mipfs.data.instance import Instance
-from mipfs.lab.baselines.about import BaselineDescription
 from mipfs.lab.baselines.dual_descent import Loss, check_all, dual_descent
 from mipfs.lab.baselines.l1_logistic import l1_logistic_of_size
 from mipfs.lab.baselines.l1_svm import l1_svm_of_size
-from mipfs.lab.baselines.linear import Linear, check_weight
+from mipfs.lab.baselines.linear import BaselineDescription, Linear, check_weight
 
 
 @dataclass(frozen=True)

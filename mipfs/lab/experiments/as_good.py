@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mipfs.lab.experiments import sets
-from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.fits import solve_by
 from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
-from mipfs.lab.experiments.tables import across, count, curves, group_rows, mean, percent, tabulate, values
+from mipfs.lab.experiments.tables import Heading, across, count, curves, group_rows, mean, percent, tabulate, values
 from mipfs.lab.experiments.verdicts import above, judge_claim
 from mipfs.lab.studies.folds import fold
 from mipfs.plumbing.clock import cpu_clock

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.study import Row
 from mipfs.lab.experiments.tables import (
     DASH,
     WHISKERS,
     Column,
+    Heading,
     across,
     average,
     average_pairs,
@@ -34,8 +34,7 @@ from mipfs.lab.experiments.tables import (
     values,
     with_error,
 )
-from mipfs.report.blocks import ReportBlock, Table
-from mipfs.report.charts import FAMILY, Curve, LineChart
+from mipfs.report.blocks import FAMILY, Curve, LineChart, ReportBlock, Table
 
 METHODS = ("exact", "gbd-250", "rfe", "fsv", "onsvm", "information-gain")
 CELL = ("set", "n", "p", "seed", "M")

@@ -11,11 +11,11 @@ import numpy as np
 
 from mipfs.data.instance import Instance
 from mipfs.generators import tan_2010
-from mipfs.lab.baselines.linear import Linear
+from mipfs.lab.baselines.linear import Linear, plain_svm
 from mipfs.lab.baselines.lpsvm import lpsvm
 from mipfs.lab.baselines.nmmkl import nmmkl
 from mipfs.lab.baselines.qcqp_ssvm import qcqp_weights
-from mipfs.lab.baselines.rfe import eliminate, plain_svm
+from mipfs.lab.baselines.rfe import eliminate
 from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.fgm_report import claims, report
 from mipfs.lab.experiments.fits import error, fit_by_driver, relaxed_predictor, scale_rows, solve_by

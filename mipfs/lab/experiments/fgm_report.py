@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.study import PaperClaim, Row
 from mipfs.lab.experiments.tables import (
     DASH,
+    Heading,
     average,
     average_pairs,
     count,

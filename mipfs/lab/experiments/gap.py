@@ -10,12 +10,12 @@ import numpy as np
 from mipfs.data.instance import Instance
 from mipfs.errors import MipfsError
 from mipfs.lab.experiments import sets
-from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.fits import solve_by
 from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
 from mipfs.lab.experiments.tables import (
     DASH,
     WHISKERS,
+    Heading,
     across,
     average,
     count,

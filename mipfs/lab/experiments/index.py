@@ -9,9 +9,9 @@ from pathlib import Path
 from mipfs.errors import UsageError
 from mipfs.lab import page
 from mipfs.lab.experiments import available, get_study
-from mipfs.lab.experiments.document import file_name, table
 from mipfs.lab.experiments.run import PAGE, ROWS, StudyResults, load_results
 from mipfs.lab.experiments.study import PaperClaim
+from mipfs.lab.experiments.tables import file_name, table
 from mipfs.lab.experiments.verdicts import CONFIRMED, NOT_SHOWN, OPEN, REFINED, REFUTED, RULE
 from mipfs.plumbing import output_file
 from mipfs.report.blocks import Table

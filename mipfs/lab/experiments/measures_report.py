@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.study import PaperClaim, Row
 from mipfs.lab.experiments.tables import (
     DASH,
     WHISKERS,
+    Heading,
     across,
     average,
     count,

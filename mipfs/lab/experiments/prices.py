@@ -12,13 +12,13 @@ import numpy as np
 
 from mipfs.data.instance import Instance
 from mipfs.data.instance import Row as Inequality
-from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.lab.baselines.linear import plain_svm
 from mipfs.lab.experiments import sets
-from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.fits import error, f1, facts_of, ids_of, objective, select_greedily, solve_by
 from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
 from mipfs.lab.experiments.tables import (
     STANDING,
+    Heading,
     across,
     average_pairs,
     curves,

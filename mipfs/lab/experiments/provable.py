@@ -7,17 +7,15 @@ from collections.abc import Sequence
 from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError
 from mipfs.lab.experiments import sets
-from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.exactness import OUTER, SEED, choose_place
 from mipfs.lab.experiments.fits import solve_by
 from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
-from mipfs.lab.experiments.tables import DASH, group_rows, mean, of, show_number, values
+from mipfs.lab.experiments.tables import DASH, Heading, group_rows, mean, of, show_number, values
 from mipfs.lab.experiments.verdicts import below, judge_claim
 from mipfs.lab.studies.folds import fold
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
-from mipfs.report.blocks import ReportBlock, Table
-from mipfs.report.charts import Bar, Bars
+from mipfs.report.blocks import Bar, Bars, ReportBlock, Table
 
 MINUTE, WALL, GAP = 60.0, 600.0, 1e-4
 CHOICES = ("rfe", "forward")

@@ -8,13 +8,13 @@ import numpy as np
 
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.structural_svm import structural_svm
-from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.fits import relaxed_gap, relaxed_predictor, solve_by
 from mipfs.lab.experiments.measures import CLASSES, NEWS, STEPS, TOL, OneClassTask, task
 from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
 from mipfs.lab.experiments.tables import (
     DASH,
     WHISKERS,
+    Heading,
     across,
     average_pairs,
     curves,

@@ -8,16 +8,14 @@ import numpy as np
 
 from mipfs.data.instance import Instance
 from mipfs.lab.baselines.rfe import eliminate
-from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.fits import solve_by
 from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
-from mipfs.lab.experiments.tables import across, average_pairs, curves, group_rows, mean, of, percent, tabulate
+from mipfs.lab.experiments.tables import Heading, across, average_pairs, curves, group_rows, mean, of, percent, tabulate
 from mipfs.lab.experiments.verdicts import higher, judge_claim
 from mipfs.plumbing.arrays import Integers
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
-from mipfs.report.blocks import ReportBlock
-from mipfs.report.charts import HeatMap
+from mipfs.report.blocks import HeatMap, ReportBlock
 
 P, M = 60, 6
 SAMPLES = (30, 45, 60, 90, 120, 180, 240, 360, 500)

@@ -13,14 +13,13 @@ import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.data.instance import Row as Inequality
-from mipfs.lab.baselines.linear import Linear
-from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.lab.baselines.linear import Linear, plain_svm
 from mipfs.lab.experiments import sets
-from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.fits import error, objective, select_greedily, solve_by
 from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
 from mipfs.lab.experiments.tables import (
     STANDING,
+    Heading,
     across,
     average_pairs,
     group_rows,

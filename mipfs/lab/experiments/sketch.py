@@ -17,8 +17,9 @@ from sklearn.model_selection import StratifiedKFold
 from mipfs.data.instance import Instance
 from mipfs.errors import MipfsError
 from mipfs.generators import paul_2016
+from mipfs.lab.baselines.linear import plain_svm
 from mipfs.lab.baselines.lpsvm import lpsvm
-from mipfs.lab.baselines.rfe import eliminate, plain_svm
+from mipfs.lab.baselines.rfe import eliminate
 from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.fits import error
 from mipfs.lab.experiments.sketch_report import claims, report

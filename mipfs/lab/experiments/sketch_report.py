@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.study import PaperClaim, Row
 from mipfs.lab.experiments.tables import (
     DASH,
+    Heading,
     across,
     average,
     count,
@@ -23,8 +23,7 @@ from mipfs.lab.experiments.tables import (
     with_error,
 )
 from mipfs.lab.experiments.verdicts import below_ratio, judge_claim, lower, no_worse
-from mipfs.report.blocks import ReportBlock, Table
-from mipfs.report.charts import Bar, Bars
+from mipfs.report.blocks import Bar, Bars, ReportBlock, Table
 
 METHODS = ("bss", "leverage", "leverage-1", "approx-bss", "rrqr", "uniform", "rfe", "lpsvm", "full")
 WAYS = ((True, "supervised"), (False, "unsupervised"))

@@ -19,8 +19,7 @@ from mipfs.generators import tan_2014, tan_2014_groups
 from mipfs.lab.baselines.group_lasso import GroupLasso
 from mipfs.lab.baselines.l1_logistic import l1_logistic_of_size
 from mipfs.lab.baselines.l1_svm import l1_svm_of_size
-from mipfs.lab.baselines.linear import Linear
-from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.lab.baselines.linear import Linear, plain_svm
 from mipfs.lab.experiments import sets
 from mipfs.lab.experiments.fits import error, relaxed_predictor, scale_rows, solve_by
 from mipfs.lab.experiments.study import Row, Study, Unit

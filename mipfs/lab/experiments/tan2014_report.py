@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mipfs.lab.experiments.document import Heading
 from mipfs.lab.experiments.study import PaperClaim, Row
 from mipfs.lab.experiments.tables import (
     DASH,
     Column,
+    Heading,
     average,
     average_pairs,
     count,

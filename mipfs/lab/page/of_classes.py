@@ -28,8 +28,7 @@ from mipfs.lab.page.parts import (
 )
 from mipfs.lab.page.reproduce import facts
 from mipfs.proof.pair import sidecar_of
-from mipfs.report.blocks import Table
-from mipfs.report.charts import Detail
+from mipfs.report.blocks import Detail, Table
 from mipfs.report.numbers import number, percent, time_text
 from mipfs.report.visible import escape_text
 from mipfs.result.charts import weights_chart

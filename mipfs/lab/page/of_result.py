@@ -23,8 +23,7 @@ from mipfs.lab.page.parts import (
     to_try,
 )
 from mipfs.lab.page.reproduce import reproduce
-from mipfs.report.blocks import Alarm, Table
-from mipfs.report.charts import Chart, Detail
+from mipfs.report.blocks import Alarm, Chart, Detail, Table
 from mipfs.report.numbers import number, percent, time_text, with_asked
 from mipfs.report.visible import escape_text
 from mipfs.result.advice import advice_in_words, constant_words

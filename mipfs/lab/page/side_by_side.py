@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from mipfs.lab.page.parts import PageCard, anchor, cards, chart_card, status_pill
-from mipfs.report.blocks import Table
-from mipfs.report.charts import FAMILY, Curve, Detail, HeatMap, LineChart
+from mipfs.report.blocks import FAMILY, Curve, Detail, HeatMap, LineChart, Table
 from mipfs.report.numbers import list_names, number, percent, time_text
 from mipfs.report.thinning import visible_samples
 from mipfs.report.visible import escape_text

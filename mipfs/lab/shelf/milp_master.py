@@ -33,9 +33,8 @@ from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool
 from mipfs.proof.evidence import Evidence
 from mipfs.proof.saved import saved_cuts
-from mipfs.run.checkpoint import refusing_broken_state
 from mipfs.run.heuristics import Supports
-from mipfs.run.run import Made, Run
+from mipfs.run.run import Made, Run, refusing_broken_state
 from mipfs.settings import RoundingSettings
 from mipfs.solvers import highs
 

@@ -11,6 +11,7 @@ squared geometric margin of the theorems, as then Z = ½ ‖w‖².
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +19,6 @@ import numpy as np
 
 from mipfs.data.block import Block
 from mipfs.data.instance import Instance
-from mipfs.lab.sketch.ratio import Interval
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 
@@ -26,6 +26,20 @@ TOL = 1e-7
 """Relative gap that is asked of the SVM; the interval says what was reached."""
 SUPPORT_SHARE = 1e-6
 """Share of the largest α from which on a sample is a support vector: below it stands what the tolerance leaves."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number known to lie in [low, high], 0 <= low <= high."""
+
+    low: float
+    high: float
+
+    def over(self, other: Interval) -> Interval | None:
+        """The ratio of this number to another; None where the other is zero."""
+        if other.high <= 0.0:
+            return None
+        return Interval(self.low / other.high, self.high / other.low if other.low > 0.0 else math.inf)
 
 
 @dataclass(frozen=True, eq=False)

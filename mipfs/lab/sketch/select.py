@@ -13,9 +13,8 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab.baselines.linear import check_weight
 from mipfs.lab.sketch.guarantee import Guarantee, measure_choice, promise_alone
-from mipfs.lab.sketch.margin import HingeSolution, solve_svm
+from mipfs.lab.sketch.margin import HingeSolution, Interval, solve_svm
 from mipfs.lab.sketch.picks import Picks, Progress
-from mipfs.lab.sketch.ratio import Interval
 from mipfs.lab.sketch.source import Source
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Declared, NumberRange, Seed, check_arguments

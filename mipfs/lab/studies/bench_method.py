@@ -11,7 +11,7 @@ from mipfs.lab.baselines.linear import Linear
 
 
 class MethodSetting(Protocol):
-    """What a method is told beside data, M and C (`mipfs.lab.studies.bench_setting.Setting`)."""
+    """What a method is told beside data, M and C (`mipfs.lab.studies.bench_unit.Setting`)."""
 
     @property
     def bias(self) -> bool:
@@ -69,7 +69,7 @@ class BenchMethod:
     name, what, source : str
     fit : takes (data, M, C, setting) and returns a `MethodFit`
     uses_c : bool
-        False: the same features whatever C, and the SVM of `mipfs.lab.baselines.rfe.plain_svm` on them.
+        False: the same features whatever C, and the SVM of `mipfs.lab.baselines.linear.plain_svm` on them.
     selects : bool
         False: a reference, which takes all features whatever M.
     has_limit : bool, whether it keeps the setting's time limit by itself

@@ -15,8 +15,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError, UsageError
 from mipfs.lab import baselines
 from mipfs.lab.baselines.l1_bundle import L1Bundle
-from mipfs.lab.baselines.linear import Linear, check_size, check_weight, linear
-from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.lab.baselines.linear import Linear, check_size, check_weight, linear, plain_svm
 from mipfs.lab.baselines.structural_svm import of_columns
 from mipfs.lab.studies.bench_method import BenchMethod, MethodFit, MethodSetting
 from mipfs.losses import get_loss

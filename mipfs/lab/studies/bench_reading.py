@@ -10,8 +10,7 @@ from mipfs.data.names import Numbered
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.studies.bench_methods import get_method
 from mipfs.lab.studies.bench_rows import rows_of
-from mipfs.lab.studies.bench_setting import Setting
-from mipfs.lab.studies.bench_unit import DONE, Record
+from mipfs.lab.studies.bench_unit import DONE, Record, Setting
 from mipfs.plumbing import strict_json, typed_json
 from mipfs.plumbing.typed_json import FieldError, Numbers, Sizes, Whole
 

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.lab.studies.bench_methods import get_method
-from mipfs.lab.studies.bench_setting import Setting
-from mipfs.lab.studies.bench_unit import DONE, Record
+from mipfs.lab.studies.bench_unit import DONE, Record, Setting
 from mipfs.lab.studies.stability import Stability, selection_shares, stability
 from mipfs.report.visible import finite_or_none
 

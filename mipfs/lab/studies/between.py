@@ -20,8 +20,7 @@ from mipfs import drivers
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.losses import is_joint
-from mipfs.report.blocks import Table
-from mipfs.report.charts import Curve, LineChart
+from mipfs.report.blocks import Curve, LineChart, Table
 from mipfs.report.numbers import list_names, number, percent
 from mipfs.report.visible import finite_or_none
 from mipfs.result.gap import relative_gap

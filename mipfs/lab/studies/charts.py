@@ -11,8 +11,7 @@ from mipfs.lab.studies.path_report import cells, error_of, folds_of
 from mipfs.lab.studies.solution_path import PathPoint, SolutionPath
 from mipfs.lab.studies.steps import place_text
 from mipfs.measures.judged import LOG_LOSS
-from mipfs.report.blocks import Table
-from mipfs.report.charts import FAMILY, Bar, Bars, Curve, Detail, HeatMap, LineChart
+from mipfs.report.blocks import FAMILY, Bar, Bars, Curve, Detail, HeatMap, LineChart, Table
 from mipfs.report.numbers import list_names, number, percent
 from mipfs.report.visible import finite_or_none
 from mipfs.result.result import Status

@@ -25,14 +25,13 @@ from mipfs.drivers import kelley, rounding
 from mipfs.errors import NumericalError, UsageError
 from mipfs.formulation.program import TooLargeError
 from mipfs.inner.subproblem import Subproblem
-from mipfs.lab.studies.ladder_report import ladder_blocks
 from mipfs.plumbing.declared import Seconds, check_arguments
 from mipfs.plumbing.signals import hearing_signals
 from mipfs.plumbing.typed_json import Such, Texts, Whole, Written, read
 from mipfs.problem import Problem
-from mipfs.report.blocks import ReportBlock, Reported
+from mipfs.report.blocks import NamedValues, ReportBlock, Reported, Table
 from mipfs.report.frame import pandas_for
-from mipfs.report.numbers import number
+from mipfs.report.numbers import number, percent, state_parameters
 from mipfs.report.visible import as_json, escape_invisible, finite_or_none
 from mipfs.result.advice import ends_all
 from mipfs.result.gap import relative_gap
@@ -41,6 +40,33 @@ from mipfs.result.result_document import Bound, Objective
 from mipfs.run.parameters import parameters
 from mipfs.run.run import Observer, Run
 from mipfs.widened import widen_problem
+
+
+def ladder_blocks(comparison: Comparison, n_rows: int | None = None) -> list[ReportBlock]:
+    """The problem, the best classifier, and every rung with its bound; `n_rows` is the number of the user's rows."""
+    pairs = [
+        ("problem", state_parameters(comparison.params)),
+        ("incumbent", f"{number(comparison.incumbent)} with {len(comparison.selected)} features"),
+        *([] if n_rows is None else [("rows", str(n_rows))]),
+    ]
+    lines = [
+        (
+            rung.name,
+            rung.status,
+            number(rung.value),
+            percent(rung.gap),
+            f"{rung.seconds:.2f}",
+            _program_size_text(rung.size),
+        )
+        for rung in comparison.ladder
+    ]
+    header = ("rung", "status", "bound", "gap", "seconds", "size")
+    return [NamedValues(pairs), Table(header, lines, title="The ladder", left=2)]
+
+
+def _program_size_text(size: Any) -> str:
+    return "-" if size is None else f"{size['constraints']} x {size['variables']}"
+
 
 CONIC: Mapping[str, str] = {
     "plain": "plain-svm",

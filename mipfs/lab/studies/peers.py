@@ -17,8 +17,7 @@ from scipy import sparse
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.lab.baselines.linear import check_size, check_weight, liblinear_matrix
-from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.lab.baselines.linear import check_size, check_weight, liblinear_matrix, plain_svm
 from mipfs.lab.studies.bench_method import BenchMethod, MethodFit, MethodSetting
 from mipfs.plumbing.arrays import Integers
 from mipfs.plumbing.registry import suggest_name

@@ -28,8 +28,7 @@ from mipfs.plumbing.arrays import Integers
 from mipfs.plumbing.declared import Count, NumberRange, Seed, check_arguments
 from mipfs.plumbing.typed_json import Sha256, Whole
 from mipfs.problem import Problem
-from mipfs.report.blocks import NamedValues, ReportBlock, Reported, Table
-from mipfs.report.charts import Bar, Bars
+from mipfs.report.blocks import Bar, Bars, NamedValues, ReportBlock, Reported, Table
 from mipfs.report.frame import pandas_for
 from mipfs.report.numbers import list_names, many, state_parameters
 from mipfs.report.visible import as_json, finite_or_none

@@ -96,7 +96,7 @@ def test_what_cannot_be_is_refused() -> None:
 
 
 def test_a_gap_that_is_left_open_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mipfs.lab.baselines.group_design.MOST_STEPS", 10)
+    monkeypatch.setattr("mipfs.lab.baselines.group_lasso.MOST_STEPS", 10)
     lasso, value = GroupLasso(draw(4)), least(draw(4), [[j] for j in range(16)], 5.0, True)
     with pytest.warns(ConvergenceWarning, match="stopped at a gap of"):
         found = lasso.solve(5.0, algorithm="fista", tol=1e-9)

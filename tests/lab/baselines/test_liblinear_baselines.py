@@ -16,8 +16,8 @@ from mipfs.errors import UsageError
 from mipfs.lab import baselines
 from mipfs.lab.baselines.dual_descent import dual_descent
 from mipfs.lab.baselines.l1_logistic import _largest_null_C, l1_logistic, l1_logistic_of_size
+from mipfs.lab.baselines.linear import plain_svm
 from mipfs.lab.baselines.logistic_regression import logistic_regression
-from mipfs.lab.baselines.rfe import plain_svm
 
 
 def draw(seed: int, n: int = 60, p: int = 14) -> Instance:

@@ -15,7 +15,8 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab import baselines
 from mipfs.lab.baselines import rfe_tan
-from mipfs.lab.baselines.rfe import _left_after, eliminate, plain_svm, rfe
+from mipfs.lab.baselines.linear import plain_svm
+from mipfs.lab.baselines.rfe import _left_after, eliminate, rfe
 
 
 def draw(seed: int, n: int = 60, p: int = 12) -> Instance:

@@ -19,8 +19,7 @@ import mipfs
 from mipfs.atoms.groups import Groups
 from mipfs.errors import DataError, UsageError
 from mipfs.generators import paul_2016, tan_2014_groups
-from mipfs.lab.baselines.linear import Linear
-from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.lab.baselines.linear import Linear, plain_svm
 from mipfs.lab.experiments import (
     STUDIES,
     fits,
@@ -33,21 +32,21 @@ from mipfs.lab.experiments import (
     tan2014,
     tan2014_report,
 )
-from mipfs.lab.experiments.choosers import CHOOSERS, try_choices
-from mipfs.lab.experiments.document import Heading, page_blocks, render_markdown, render_pictures
-from mipfs.lab.experiments.exactness import one_standard_error
-from mipfs.lab.experiments.exactness_report import at_the_same, at_their_own
-from mipfs.lab.experiments.fits import error, f1, fit_by_driver, objective
-from mipfs.lab.experiments.run import PAGE, ROWS, TABLE, load_results, run
-from mipfs.lab.experiments.store import StudyStore, as_csv, plain
+from mipfs.lab.experiments.exactness import at_the_same, at_their_own, one_standard_error
+from mipfs.lab.experiments.fits import CHOOSERS, error, f1, fit_by_driver, objective, try_choices
+from mipfs.lab.experiments.run import PAGE, ROWS, TABLE, StudyStore, as_csv, load_results, plain, run
 from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
 from mipfs.lab.experiments.tables import (
+    Heading,
     average_pairs,
     count_comparisons,
     curves,
     interval,
     mean,
+    page_blocks,
     pairs,
+    render_markdown,
+    render_pictures,
     sign_test,
     standard_error,
 )
@@ -454,7 +453,7 @@ def test_a_page_has_titles_in_the_cards_of_their_sections() -> None:
 
 
 def test_the_ticks_of_a_logarithmic_axis_stand_apart() -> None:
-    from mipfs.lab.experiments.document import _spaced_ticks
+    from mipfs.lab.experiments.tables import _spaced_ticks
 
     assert _spaced_ticks([100.0, 500.0, 1000.0, 6000.0, 8000.0]) == ["100", "500", "1000", "6000", ""]
     assert _spaced_ticks([3.0]) == ["3"]

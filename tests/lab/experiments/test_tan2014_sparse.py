@@ -11,7 +11,7 @@ from mipfs.generators import tan_2014
 from mipfs.lab.experiments import tan2014_sparse as study
 from mipfs.lab.experiments.study import Row
 from mipfs.lab.experiments.tan2014 import T
-from mipfs.lab.experiments.tan2014_sparse_report import claims, report
+from mipfs.lab.experiments.tan2014_sparse import claims, report
 
 
 @pytest.fixture

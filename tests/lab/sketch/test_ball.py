@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mipfs.lab.sketch.ball import enclosing_ball
-from mipfs.lab.sketch.ratio import Interval
+from mipfs.lab.sketch.guarantee import enclosing_ball
+from mipfs.lab.sketch.margin import Interval
 
 
 def reference(X: np.ndarray) -> float:

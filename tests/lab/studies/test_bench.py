@@ -24,10 +24,9 @@ from mipfs.data.instance import Instance
 from mipfs.errors import DataError, NumericalError, UsageError
 from mipfs.lab import baselines
 from mipfs.lab.baselines.l1_bundle import L1Bundle
-from mipfs.lab.baselines.linear import Linear
-from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.lab.baselines.linear import Linear, plain_svm
 from mipfs.lab.baselines.structural_svm import of_columns
-from mipfs.lab.studies import bench_methods, bench_unit, bench_work
+from mipfs.lab.studies import bench, bench_methods, bench_unit
 from mipfs.lab.studies.bench import check_no_benchmark, records_of
 from mipfs.lab.studies.bench_reading import load
 from mipfs.lab.studies.bench_unit import seed_of
@@ -226,7 +225,7 @@ def test_the_same_in_processes_and_one_that_dies_is_a_row(monkeypatch: pytest.Mo
     whole = mipfs.bench(data(), methods, sizes, C=C, folds=3)
     spread = mipfs.bench(data(), methods, sizes, C=C, folds=3, jobs=2)
     assert without_times(spread.document()) == without_times(whole.document())
-    monkeypatch.setattr(bench_work, "_run_unit", dying)
+    monkeypatch.setattr(bench, "_run_unit", dying)
     some = mipfs.bench(data(), ["rfe", "uniform"], [2], C=C, folds=2, jobs=2)
     assert some.complete
     dead, alive = some.rows

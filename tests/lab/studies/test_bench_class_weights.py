@@ -13,7 +13,7 @@ import mipfs
 from mipfs.cli import main
 from mipfs.data.instance import Instance, Labels
 from mipfs.errors import UsageError
-from mipfs.lab.studies.bench_setting import Setting
+from mipfs.lab.studies.bench_unit import Setting
 from tests.lab.studies.test_bench import raw, without_times
 
 WEIGHTS = {"bad": 4.0, "good": 0.5}

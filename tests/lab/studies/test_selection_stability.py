@@ -16,7 +16,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab.studies import selection_stability
 from mipfs.lab.studies.selection_stability import draw_rows, wilson_interval
-from mipfs.report.charts import Bars
+from mipfs.report.blocks import Bars
 from tests.readers.test_raw_table import RECIPE, table
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import mipfs
 from mipfs.errors import UsageError
-from mipfs.lab.experiments.store import StudyStore
+from mipfs.lab.experiments.run import StudyStore
 from mipfs.lab.experiments.study import Unit
 from mipfs.lab.studies import point_store
 from tests.lab.studies.test_point_store import problem
