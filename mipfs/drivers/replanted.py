@@ -287,12 +287,8 @@ class Replanting:
         found, old = [], self.old
         where, M = self._where, self.tree.run.problem.M
         while level.at.size:
+            level = self._refute_by_rows(level)
             inside = np.count_nonzero(level.states == INSIDE, axis=1)
-            if M is not None:
-                over = inside > M
-                for place in level.place[over].tolist():
-                    self.tree.proof.refute(place)
-                level, inside = level.part(~over), inside[~over]
             feature = old.feature[level.at]
             ends = (feature < 0) | ((feature != SCREENED) & (feature >= where.size - 1))
             if M is not None:
@@ -304,6 +300,24 @@ class Replanting:
                 [self._screen_level(level.part(is_screened)), self._split(level.part(~is_screened))]
             )
         return found
+
+    def _refute_by_rows(self, level: TreeLevel) -> TreeLevel:
+        """Refute the nodes with more than M inside, and those that break a row by themselves; the others."""
+        tree, M = self.tree, self.tree.run.problem.M
+        broken = tree.relaxation.propagation.broken_all(level.states)
+        if M is not None:
+            over = np.count_nonzero(level.states == INSIDE, axis=1) > M
+            tree.proof.refute_all(level.place[over], np.full(np.count_nonzero(over), -1))
+            level, broken = level.part(~over), broken[~over]
+        for side in np.unique(broken[broken >= 0]).tolist():
+            places = level.place[broken == side]
+            tree.proof.refute_all(places, np.full(places.size, tree.proof.keep(self._ray(side))))
+        return level.part(broken < 0)
+
+    def _ray(self, side: int) -> Array:
+        """The multipliers that show that a row breaks."""
+        propagation = self.tree.relaxation.propagation
+        return propagation.ray(propagation.cause(side))
 
     def _end_leaves(self, level: TreeLevel) -> TreeLevel:
         """Leaves, with the dual vector that bounds each: its own, or one from above it."""

@@ -9,6 +9,7 @@ The multiplier ∓1 of that single row is the Farkas ray that shows it to a chec
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -87,6 +88,27 @@ class Propagation:
         found, broken = propagate_rows(self.sides, self.M, after, atoms, causes)
         rays = [self.cause(side) for side in causes[:found].tolist()]
         return PropagatedFixings(after, atoms[:found].copy(), rays, None if broken < 0 else self.cause(broken))
+
+    def broken_all(self, states: States) -> Integers:
+        """The first side (m,) that each of some nodes (m, k) breaks by what is fixed in it; −1 where none is."""
+        if self.count == 0:
+            return np.full(states.shape[0], -1)
+        activity = (states == INSIDE).astype(float) @ self._signed + (states == FREE).astype(float) @ self._lowest
+        sides = self.sides
+        broken = activity + sides.base > sides.ends + sides.beyond
+        return np.where(broken.any(axis=1), broken.argmax(axis=1), -1)
+
+    @cached_property
+    def _signed(self) -> Array:
+        """(k, 2r) the coefficients of every side."""
+        sides = self.sides
+        rows = sparse.csr_array((sides.data, sides.indices, sides.indptr), shape=(self.count, self.size)).toarray().T
+        return np.hstack([rows, -rows])
+
+    @cached_property
+    def _lowest(self) -> Array:
+        """(k, 2r) what a free atom adds to the least activity of every side."""
+        return np.minimum(self._signed, 0.0)
 
     def dive(self, order: Integers) -> States | None:
         """A selection that satisfies every row, atom by atom, in where the rows allow it; None where they break.

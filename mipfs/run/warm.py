@@ -26,12 +26,12 @@ from mipfs.data.over_weights import rows_document as written_rows
 from mipfs.data.rules import EXACT_RULES
 from mipfs.errors import DataError, MipfsError, UsageError
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, replace_at
 from mipfs.plumbing.typed_json import plain
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool, cut_of_dual, decode_dual, dual_top, feasible_dual
 from mipfs.proof.duals import DualStore
-from mipfs.proof.proof import SCREENED, Proof
+from mipfs.proof.proof import SCREENED, WITHOUT, Proof
 from mipfs.proof.saved import multipliers_of, restored_duals
 from mipfs.readers.arrays import load_arrays
 from mipfs.readers.duals import WIDEST
@@ -245,11 +245,13 @@ def _tree_of(result: Result, problem: Problem) -> OldTree | None:
     n, feature = proof.n_nodes, proof._feature[: proof.n_nodes].astype(np.int64)
     children = proof._children[:n]
     _check(feature, children)
-    multipliers = _carried_multipliers(proof._multipliers, [str(row["name"]) for row in result.rows], problem)
     multiplier = proof._multiplier[:n].astype(np.int64)
+    is_given = (multiplier >= 0) & (multiplier < len(proof._multipliers)) & (proof._dual[:n] != WITHOUT)
+    used, place = np.unique(multiplier[is_given], return_inverse=True)
+    kept = [proof._multipliers[k] for k in used.tolist()]
+    multipliers = _carried_multipliers(kept, [str(row["name"]) for row in result.rows], problem)
     duals = _feasible_duals(proof.duals, needed, problem, ratio, result.claim is not None)
-    none = len(multipliers) - 1
-    multiplier = np.where((multiplier >= 0) & (multiplier < none), multiplier, none)
+    multiplier = replace_at(np.full(n, len(kept)), is_given, place)
     dual = proof.number_duals(needed).astype(np.int64)
     return OldTree(feature, children, np.maximum(dual, -1), multiplier, multipliers, duals, is_alike)
 

@@ -18,7 +18,8 @@ from mipfs.drivers import last, replanted
 from mipfs.drivers.replanted import BoundedNodes
 from mipfs.drivers.waiting import pack_open_node, packed_all, unpack_open_node
 from mipfs.errors import RowError, UsageError
-from mipfs.inner.boolean_node import FREE, INSIDE, WarmStart
+from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, WarmStart
+from mipfs.inner.propagation import Propagation
 from mipfs.kernels.bound import earned
 from mipfs.problem import Problem
 from mipfs.run import warm as warm_start
@@ -211,7 +212,7 @@ def test_the_summary_says_what_it_began_from(problem: Problem) -> None:
 def test_a_better_incumbent_plants_the_tree_again(monkeypatch: pytest.MonkeyPatch, problem: Problem) -> None:
     """The second time from the beginning, at that cutoff: less of it opens."""
     prices = 1.0 + np.arange(problem.data.n_features) % 3
-    before, after = (problem.with_rows([prices], -np.inf, end, ["budget"]) for end in (10.0, 9.0))
+    before, after = (problem.with_rows([prices], -np.inf, end, ["budget"]) for end in (11.0, 9.0))
     planted, opens = list[tuple[float, int]](), replanted.Replanting._plant_tree
 
     def plant_tree(self: replanted.Replanting) -> object:
@@ -227,6 +228,36 @@ def test_a_better_incumbent_plants_the_tree_again(monkeypatch: pytest.MonkeyPatc
     assert edits.differs(warm, mipfs.solve(after, threads=1)) == ""
     assert warm.claim is not None
     assert mipfs.verify(warm, problem.data).accepted
+
+
+def test_a_tree_under_a_tighter_budget_is_cut_back(problem: Problem) -> None:
+    """Where the row alone shows that a node is empty it is a leaf, whatever the earlier tree has below it."""
+    prices = 1.0 + np.arange(problem.data.n_features) % 3
+    loose, tight = (problem.with_rows([prices], -np.inf, end, ["budget"]) for end in (8.0, 4.0))
+    first = mipfs.solve(loose, threads=1)
+    warm = mipfs.solve(tight, threads=1, warm=first)
+    assert first.claim is not None
+    assert warm.claim is not None
+    assert warm.claim.proof.n_nodes < first.claim.proof.n_nodes
+    assert edits.differs(warm, mipfs.solve(tight, threads=1)) == ""
+    assert mipfs.verify(warm, problem.data).accepted
+
+
+def test_what_breaks_a_row_by_itself_is_empty(problem: Problem) -> None:
+    rng = np.random.default_rng(8)
+    rows = rng.integers(-2, 4, size=(3, problem.data.n_features)).astype(float)
+    propagation = Propagation(
+        problem.with_rows(rows, [-1.0, 2.0, -np.inf], [3.0, np.inf, 4.0]).selection, np.arange(12)
+    )
+    states = rng.choice(np.array([FREE, INSIDE, OUTSIDE], dtype=np.int8), size=(300, 12))
+    broken = propagation.broken_all(states)
+    low, high = propagation.sides.ends[3:], propagation.sides.ends[:3]
+    for side, one in zip(broken.tolist(), states, strict=True):
+        least, most = (rows * (one == INSIDE) + of(rows * (one == FREE), 0.0) for of in (np.minimum, np.maximum))
+        breaks = np.append(least.sum(axis=1) > high, -most.sum(axis=1) > low)
+        assert side == (int(breaks.argmax()) if breaks.any() else -1)
+        assert side < 0 or propagation(one).broken is not None or np.count_nonzero(one == INSIDE) > 5
+    assert 0 < np.count_nonzero(broken >= 0) < 300
 
 
 def test_of_another_m_or_c_few_dual_vectors_are_made_feasible(
