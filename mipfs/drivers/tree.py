@@ -36,7 +36,7 @@ from mipfs.kernels import subtree
 from mipfs.kernels.bound import gains
 from mipfs.kernels.structures import LIMITS, SPLIT
 from mipfs.kernels.units import ExploredPieces, FirstDuals, OpenNodes
-from mipfs.plumbing.arrays import Arrays, mask_of, scatter
+from mipfs.plumbing.arrays import Array, Arrays, Integers, mask_of, scatter
 from mipfs.proof.cuts import Cut
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import Proof
@@ -44,9 +44,6 @@ from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
 from mipfs.run.swaps import climb
 from mipfs.settings import TreeSettings
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class SearchTree(TreeProof):
@@ -352,8 +349,7 @@ class SearchTree(TreeProof):
     def first_duals(self, heads: npt.NDArray[Any]) -> FirstDuals:
         """The dual vectors that earned the bounds of some nodes."""
         assert isinstance(self.proof.duals, DualStore)
-        data, *numbers = self.proof.duals.packed(heads["dual"])
-        return FirstDuals(np.frombuffer(data, dtype=np.uint8), *(np.asarray(one, dtype=np.int64) for one in numbers))
+        return FirstDuals.of_store(*self.proof.duals.packed(heads["dual"]))
 
     def limits(self, bound: Array, cutoff: float) -> npt.NDArray[Any]:
         """How far the subtrees below nodes of these bounds are explored, and how far relaxations are solved.
