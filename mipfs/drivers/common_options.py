@@ -20,14 +20,14 @@ class EndOptions(Declared):
 
 @dataclass(frozen=True)
 class MemoryOptions(EndOptions):
-    """The same, of a driver that looks at the memory that it holds."""
+    """What ends a run of a driver that looks at the memory of the process, too."""
 
     memory_limit: Gigabytes | None = None
 
 
 @dataclass(frozen=True)
 class GenerationOptions(MemoryOptions):
-    """Of a driver that generates selections."""
+    """Options of a driver that generates selections."""
 
     T: Count | None = None
     refit: bool = True
@@ -35,7 +35,7 @@ class GenerationOptions(MemoryOptions):
 
 @dataclass(frozen=True)
 class SupportOptions(MemoryOptions):
-    """Of a driver that proves the best supports."""
+    """Options of a driver that proves the best supports."""
 
     start: Names | None = None
     validation: Instance | None = None
