@@ -62,7 +62,7 @@ def solve(
             point, space = RelaxationPoint(w, beta, dual), np.empty((1, 1))
             model = FaceModel(space, w, w, 0.0, w, 0, 0, relaxation.samples.bias, 0.0, steering)
             minimise = Step.of(minimise_model, model, 0.0, 0, w, lends=True).made()
-            kernel.relax(minimise, relaxation._signed_columns, relaxation.samples, in_play, goal, point, start)
+            kernel.relax(minimise, relaxation._in_play()[0], relaxation.samples, in_play, goal, point, start)
         except ZeroDivisionError:  # numbers too far apart: the best dual vector so far is a bound all the same
             w[:] = np.nan
             break

@@ -25,9 +25,9 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 
 from mipfs.capability import ATOMS, PAIRS, needs_ridge
-from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, growing, tree_state
 from mipfs.drivers.anchors import UnitCutter
+from mipfs.drivers.common_options import SupportOptions
 from mipfs.drivers.earlier import EarlierTree, better, is_asked_for_more, own_arrays, split_by_prefix
 from mipfs.drivers.executor import Executor, Exploration, PendingUnit
 from mipfs.drivers.pacing import PacedSearch
@@ -41,11 +41,10 @@ from mipfs.inner.completions import NodeEnumerator, are_few, first_places
 from mipfs.inner.rows_node import RowsRelaxation, choose_relaxation
 from mipfs.inner.unit import NodeUnit
 from mipfs.plumbing.arrays import Arrays
-from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Gigabytes, Names, Natural, Seconds
+from mipfs.plumbing.declared import Count, Names
 from mipfs.pointers import Step
 from mipfs.problem import Problem
 from mipfs.proof import saved as proofs
-from mipfs.proof.cuts import CutPool
 from mipfs.run.carry import adapt_cuts
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run, Steps, refusing_broken_state, restore_run
@@ -78,7 +77,7 @@ ONE_MASTER = (
 
 
 @dataclass(frozen=True)
-class Options(Declared):
+class Options(SupportOptions):
     """Options of `branch`.
 
     Parameters
@@ -135,18 +134,8 @@ class Options(Declared):
         Whoever else explores the nodes (`mipfs.drivers.executor`), for one run at a time.
     """
 
-    gap: Gap = 1e-4
-    time_limit: Seconds | None = None
-    memory_limit: Gigabytes | None = None
-    iteration_limit: Natural | None = None
-    start: Names | None = None
     certificate: bool = True
-    validation: Instance | None = None
-    patience: Count = 20
-    pool: CutPool | None = field(default=None, repr=False)
     threads: Count | None = None
-    pool_gap: Excess | None = None
-    pool_size: Count | None = None
     active: Names | None = None
     nodes: Literal["newton", "conic"] = "newton"
     batch: Count | None = None

@@ -15,13 +15,13 @@ import numpy as np
 
 from mipfs import formulation
 from mipfs.capability import BOXES, POINTWISE, Capability
+from mipfs.drivers.common_options import EndOptions
 from mipfs.errors import UsageError
 from mipfs.formulation.program import Formulation, TooLargeError
 from mipfs.inner.subproblem import Subproblem, compile_for
 from mipfs.kernels.bound import add_down, gains, rounded_down
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, scatter
-from mipfs.plumbing.declared import Declared, Gap, Natural, Seconds
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, Dual, cut_of_dual, feasible_dual
 from mipfs.result.result import StopReason
@@ -44,7 +44,7 @@ NEGLIGIBLE_SIGMA = 1e-6
 
 
 @dataclass(frozen=True)
-class Options(Declared):
+class Options(EndOptions):
     """Options of `conic`.
 
     Parameters
@@ -58,9 +58,6 @@ class Options(Declared):
         Makes the `Formulation` of the problem; by default that of its own formulation, or ``boolean``.
     """
 
-    gap: Gap = 1e-4
-    time_limit: Seconds | None = None
-    iteration_limit: Natural | None = None
     declare: Callable[[Problem], Formulation] | None = field(default=None, repr=False)
     SETTINGS: ClassVar = ConicSettings
 

@@ -11,7 +11,7 @@ fractional σ (root cuts, valid because v is convex on [0, 1]^p) at a point betw
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal, cast
 
@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from mipfs.capability import ALL_LOSSES, ALL_REGULARISERS, COSTS, PRICED, Capability, needs_ridge
 from mipfs.data.constant import CONSTANT
-from mipfs.data.instance import Instance
 from mipfs.drivers import master_state
+from mipfs.drivers.common_options import SupportOptions
 from mipfs.drivers.earlier import EarlierTree
 from mipfs.drivers.master import Master
 from mipfs.drivers.master_node import MasterNode
@@ -31,7 +31,6 @@ from mipfs.inner import boolean, tall
 from mipfs.inner.boolean_node import NEGLIGIBLE_SIGMA
 from mipfs.inner.subproblem import Subproblem
 from mipfs.plumbing.arrays import Array, mask_of, scatter
-from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Gigabytes, Names, Natural, Seconds
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.evidence import COMBINED_SLACK, WIDE_WEIGHT_RATIO, Evidence, EvidenceTree
@@ -63,7 +62,7 @@ CAPABILITY = Capability(
 
 
 @dataclass(frozen=True)
-class Options(Declared):
+class Options(SupportOptions):
     """Options of `gbd`.
 
     Parameters
@@ -95,17 +94,7 @@ class Options(Declared):
         (`mipfs.lab.shelf.conic_subproblem`), for losses that are a sum over the samples.
     """
 
-    gap: Gap = 1e-4
-    time_limit: Seconds | None = None
-    memory_limit: Gigabytes | None = None
-    iteration_limit: Natural | None = None
-    start: Names | None = None
-    validation: Instance | None = None
-    patience: Count = 20
-    pool: CutPool | None = field(default=None, repr=False)
     keep_cuts: bool = False
-    pool_gap: Excess | None = None
-    pool_size: Count | None = None
     master: Literal["tree", "milp"] = "tree"
     subproblem: Literal["newton", "conic"] = "newton"
     SETTINGS: ClassVar = GbdSettings

@@ -19,6 +19,7 @@ import numpy as np
 
 from mipfs import formulation
 from mipfs.capability import ALL_REGULARISERS, ATOMS, POINTWISE, Capability, needs_ridge
+from mipfs.drivers.common_options import GenerationOptions
 from mipfs.drivers.earlier import split_by_prefix
 from mipfs.drivers.most_violated import MostViolated, takes_the_best
 from mipfs.drivers.rounding import Rounding
@@ -33,7 +34,7 @@ from mipfs.inner.proximal import FaceProximal, Proximal
 from mipfs.inner.restricted import Cutting, Restricted, RestrictedSolution, SelectionPool, feasible
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Arrays, Integers, scatter
-from mipfs.plumbing.declared import Count, Declared, Gap, Gigabytes, Natural, Seconds, Share
+from mipfs.plumbing.declared import Share
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
 from mipfs.run.relaxed import relaxed_entry
@@ -55,7 +56,7 @@ CAPABILITY = Capability(
 
 
 @dataclass(frozen=True)
-class Options(Declared):
+class Options(GenerationOptions):
     """Options of `kelley`.
 
     Parameters
@@ -96,14 +97,8 @@ class Options(Declared):
         cardinality row.
     """
 
-    gap: Gap = 1e-4
-    T: Count | None = None
-    time_limit: Seconds | None = None
-    memory_limit: Gigabytes | None = None
-    iteration_limit: Natural | None = None
     relaxation: Literal["hull", "box"] = "hull"
     restricted: Literal["auto", "face", "proximal", "interior", "cutting", "conic", "simple-mkl"] = "auto"
-    refit: bool = True
     rounding: Literal["best", "scores"] = "best"
     polish: bool | None = None
     eps_c: Share | None = None

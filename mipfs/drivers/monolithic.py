@@ -9,6 +9,7 @@ variable w has no bound before the optimum is known.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,15 +17,16 @@ from typing import Any
 import numpy as np
 
 from mipfs.capability import BOXES, POINTWISE, PRICED, Capability
+from mipfs.drivers.common_options import EndOptions
 from mipfs.errors import UsageError
 from mipfs.formulation import algebraic_model
 from mipfs.formulation.program import check_size
 from mipfs.inner.subproblem import Subproblem, compile_for
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import scatter
-from mipfs.plumbing.declared import Declared, Gap, Natural, Seconds
+from mipfs.plumbing.arrays import mask_of
+from mipfs.plumbing.declared import Natural
 from mipfs.problem import Problem
-from mipfs.proof.cuts import CutPool
+from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run, Steps
 from mipfs.solvers.scip import NO_POINT, ScipProcess
 
@@ -47,7 +49,7 @@ POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
-class Options(Declared):
+class Options(EndOptions):
     """Options of `monolithic`.
 
     Parameters
@@ -60,9 +62,6 @@ class Options(Declared):
         SCIP's random seed.
     """
 
-    gap: Gap = 1e-4
-    time_limit: Seconds | None = None
-    iteration_limit: Natural | None = None
     seed: Natural = 0
 
 
@@ -82,8 +81,9 @@ def run(run: Run) -> Steps:
     first, _ = run.cheapest()
     if first is None:
         return
-    refit = _Refit(run)
-    refit(tuple(int(j) for j in np.flatnonzero(first)))
+    supports = Supports(run, Subproblem(problem), tol=max(1e-10, min(1e-8, 1e-3 * options.gap)))
+    run.outcome.pool = supports.pool
+    _refit(supports, np.flatnonzero(first).tolist())
     # SCIP's gap is that of its own values, ours of the recomputed one, or of −1/(4v): ask for a little more.
     gap = 0.9 * options.gap / (1.0 + options.gap)
     given = problem.replace(margin="unit", rows=problem.selection.solver_rows)
@@ -94,7 +94,7 @@ def run(run: Run) -> Steps:
                 continue
             is_known = all(0 <= j < problem.atoms.count for j in report.selected or ())
             if report.selected is not None and is_known:
-                refit(report.selected)
+                _refit(supports, report.selected)
             is_below = report.bound <= run.objective + DOUBT * (1.0 + abs(run.objective))
             if is_below:
                 run.raise_bound(min(report.bound, run.objective))
@@ -128,22 +128,10 @@ def link_weights(problem: Problem) -> tuple[Any, list[Any]]:
     return model, sigma
 
 
-class _Refit:
-    """Refits the classifier on every support of SCIP that is new, and offers it to the run."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self.seen = set[tuple[int, ...]]()
-        self.subproblem = Subproblem(run.problem)
-        self.run.outcome.pool = self.pool = CutPool(run.problem)
-        self.tol = max(1e-10, min(1e-8, 1e-3 * run.options.gap))
-
-    def __call__(self, selected: tuple[int, ...]) -> None:
-        sigma = scatter(self.run.problem.atoms.count, list(selected), 1.0)
-        # SCIP's rows hold within its tolerances only.
-        if selected in self.seen or not self.run.oracle.surely_contains(sigma > 0.5):
-            return
-        self.seen.add(selected)
-        solved = self.subproblem.solve(sigma, self.tol)
-        self.pool.add(solved.cut)
-        self.run.offer(solved.ids, solved.svm.w, solved.svm.b)
+def _refit(supports: Supports, selected: Sequence[int]) -> None:
+    """Refit the classifier on a support of SCIP that is new and in S: SCIP's rows hold within its tolerances only."""
+    run = supports.run
+    sigma = mask_of(run.problem.atoms.count, np.array(selected, dtype=np.int64))
+    solved = supports.evaluate(sigma) if run.oracle.surely_contains(sigma) else None
+    if solved is not None:
+        supports.pool.add(solved.cut)

@@ -37,7 +37,7 @@ from mipfs.kernels.bound import gains
 from mipfs.kernels.merge import Shown
 from mipfs.kernels.structures import LIMITS
 from mipfs.kernels.units import ExploredPieces, FirstDuals, OpenNodes
-from mipfs.plumbing.arrays import Arrays, mask_of, scatter
+from mipfs.plumbing.arrays import Array, Arrays, Integers, mask_of, scatter
 from mipfs.proof.cuts import Cut
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import Proof
@@ -46,8 +46,6 @@ from mipfs.run.run import Run
 from mipfs.run.swaps import climb
 from mipfs.settings import TreeSettings
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 NO_PLACE = 1 << 62
 """More pieces than ever come together."""
 
@@ -356,8 +354,7 @@ class SearchTree(TreeProof):
     def first_duals(self, heads: npt.NDArray[Any]) -> FirstDuals:
         """The dual vectors that earned the bounds of some nodes."""
         assert isinstance(self.proof.duals, DualStore)
-        data, *numbers = self.proof.duals.packed(heads["dual"])
-        return FirstDuals(data, *(np.asarray(one, dtype=np.int64) for one in numbers))
+        return FirstDuals.of_store(*self.proof.duals.packed(heads["dual"]))
 
     def limits(self, bound: Array, cutoff: float) -> npt.NDArray[Any]:
         """How far the subtrees below nodes of these bounds are explored, and how far relaxations are solved.

@@ -25,6 +25,7 @@ import numpy as np
 
 from mipfs import formulation
 from mipfs.capability import Capability
+from mipfs.drivers.common_options import GenerationOptions
 from mipfs.drivers.kelley import relaxed_of
 from mipfs.drivers.most_violated import MostViolated
 from mipfs.drivers.rounding import Rounding
@@ -33,7 +34,6 @@ from mipfs.inner.face_layer import FaceLayer, FacePool
 from mipfs.inner.inner_layer import Bundle, BundleMethod
 from mipfs.inner.restricted import RestrictedSolution, SelectionPool
 from mipfs.plumbing.arrays import Array, Arrays, Integers, scatter
-from mipfs.plumbing.declared import Count, Declared, Gap, Gigabytes, Natural, Seconds
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
 from mipfs.run.run import Run, Steps, refusing_broken_state, restore_run
@@ -54,7 +54,7 @@ CAPABILITY = Capability(
 
 
 @dataclass(frozen=True)
-class Options(Declared):
+class Options(GenerationOptions):
     """Options of `two_layer`.
 
     Parameters
@@ -76,12 +76,6 @@ class Options(Declared):
         (`mipfs.inner.inner_layer`). Where S has rows it is the latter in either case.
     """
 
-    gap: Gap = 1e-4
-    T: Count | None = None
-    time_limit: Seconds | None = None
-    memory_limit: Gigabytes | None = None
-    iteration_limit: Natural | None = None
-    refit: bool = True
     polish: bool = True
     inner: Literal["saddle", "conic"] = "saddle"
     SETTINGS: ClassVar = TwoLayerSettings

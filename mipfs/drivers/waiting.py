@@ -36,20 +36,14 @@ LITTER, LEAST_LITTER = 2, 1 << 26
 
 def pack_open_node(states: npt.NDArray[np.int8], warm: WarmStart, bound: float, place: int, dual: int) -> OpenNodes:
     """One open node, as `mipfs.kernels.units.pack_node` writes it; its other numbers are 0, its multipliers none."""
-    bits = np.packbits(states == OUTSIDE, bitorder="little")
-    out = np.append(bits, np.zeros(-bits.size % WORD, dtype=np.uint8)).view(np.int32)
-    inside = np.flatnonzero(states == INSIDE).astype(np.int32)
-    ids, values = warm.nonzeros
-    heads = np.zeros(1, OPEN_NODE)
-    stated = {"bound": bound, "intercept": warm.b, "rho": warm.rho, "place": place, "dual": dual, "prices": -1}
-    for name, number in {**stated, "inside": inside.size, "weights": ids.size}.items():
-        heads[name] = number
-    return OpenNodes(heads, np.concatenate([out, inside, ids, values.view(np.int32)]))
+    node = packed_all(states[None], warm.w[None], np.array([warm.b]), warm.rho)
+    node.heads["bound"], node.heads["place"], node.heads["dual"] = bound, place, dual
+    return node
 
 
 def packed_all(states: npt.NDArray[np.int8], w: npt.NDArray[np.float32], b: Array, rho: float) -> OpenNodes:
-    """Open nodes (m, k) with weights (m, k) and intercepts (m,), as `pack_open_node` writes each; what it is told else
-    is 0.
+    """Open nodes (m, k) with weights (m, k) and intercepts (m,), as `mipfs.kernels.units.pack_node` writes each; other
+    numbers are 0, multipliers none.
     """
     m, k = states.shape
     out = np.zeros((m, WORD * -(-k // BITS)), dtype=np.uint8)

@@ -77,43 +77,19 @@ Handed = tuple[AliveColumns, LossSamples, DualGrid, RowSides, npt.NDArray[Any], 
 """What `mipfs.kernels.subtree.explore` takes, its steps aside: alive, samples, grid, sides, limits, pieces, work."""
 
 
+@dataclass(frozen=True, eq=False)
 class WarmStart:
-    """Where a node's solve begins: weights of the alive features, intercept, ρ (the dual vector is stored apart).
+    """Where a node's solve begins (the dual vector is stored apart).
 
-    Parameters
+    Attributes
     ----------
-    w : (k,) float32; most are zero, and only the others are kept: thousands of nodes wait
-    b, rho : float
+    w : (k,) float32, weights of the alive features, most of them zero
+    b, rho : float, intercept and ρ
     """
 
-    __slots__ = ("_ids", "_size", "_values", "b", "rho")
-
-    def __init__(self, w: npt.NDArray[np.float32], b: float, rho: float) -> None:
-        self._ids = np.flatnonzero(w).astype(np.int32)
-        self._values, self._size = w[self._ids], w.size
-        self.b = b
-        self.rho = rho
-
-    @classmethod
-    def of(
-        cls, ids: npt.NDArray[np.int32], values: npt.NDArray[np.float32], size: int, b: float, rho: float
-    ) -> WarmStart:
-        """A warm start of `size` weights of which these are not zero."""
-        warm = cls.__new__(cls)
-        warm._ids, warm._values, warm._size, warm.b, warm.rho = ids, values, size, b, rho
-        return warm
-
-    @property
-    def nonzeros(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-        """Positions and values of the weights that are not zero."""
-        return self._ids, self._values
-
-    @property
-    def w(self) -> npt.NDArray[np.float32]:
-        """The weights, (k,)."""
-        w = np.zeros(self._size, dtype=np.float32)
-        w[self._ids] = self._values
-        return w
+    w: npt.NDArray[np.float32]
+    b: float
+    rho: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,11 +247,6 @@ class BooleanRelaxation:
                 )
             )
             self.norms = np.sqrt(_column_squares(whole))
-
-    @property
-    def _signed_columns(self) -> TwoWays:
-        """y∘(X − z) of the alive columns, scaled: made when the first node below the root is explored."""
-        return self._in_play()[0]
 
     @cached_property
     def samples(self) -> LossSamples:

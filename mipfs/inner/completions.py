@@ -164,11 +164,10 @@ class NodeEnumerator:
             np.empty(nodes * (-(-k // BITS) + self.M), dtype=np.int32), np.zeros(1, dtype=np.int64),
             ids[0], ids[1], states[0], states[1], states[2], np.zeros(k, dtype=np.float32),
         )  # fmt: skip
-        ends, grid, top, width = (np.empty(most, dtype=np.int64) for _ in range(4))
         ruled = RuledOut(
             np.empty(k, dtype=np.int64), np.empty(k + 2, dtype=np.int64),
             np.empty(min(one.apart, one.leaves), dtype=np.int64),
-            np.empty(most * each, dtype=np.uint8), ends, grid, top, width, np.zeros(1, dtype=RULED),
+            np.empty(most * each, dtype=np.uint8), np.empty(most, DUAL), np.zeros(1, dtype=RULED),
         )  # fmt: skip
         return left, ruled
 
@@ -200,13 +199,10 @@ def _gather_pieces(left: UnitPieces, ruled: RuledOut, rows: int, k: int) -> Expl
     """What was left of a unit, in arrays of its size."""
     totals = left.totals
     count, n_nodes = int(totals["duals"].sum()) - totals.size, int(totals["nodes"].sum())
-    duals = np.empty(count, DUAL)
-    for name, kept in (("grid", ruled.grid), ("end", ruled.ends), ("top", ruled.top), ("width", ruled.width)):
-        duals[name] = kept[:count]
     back = OpenNodes(left.heads[:n_nodes].copy(), left.words[: int(left.used[0])].copy())
     packed = ruled.packed[: int(totals["bytes"].sum())].copy()
     return ExploredPieces(
-        totals, left.places[: int(totals["places"].sum())].copy(), duals, packed,
+        totals, left.places[: int(totals["places"].sum())].copy(), ruled.duals[:count].copy(), packed,
         np.zeros((count, rows)), back, totals["nodes"].copy(), np.empty((0, k), dtype=np.float32), np.empty(0),
         np.zeros(totals.size, dtype=np.int64), np.zeros(totals.size, dtype=bool),
     )  # fmt: skip

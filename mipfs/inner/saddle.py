@@ -24,7 +24,7 @@ from scipy.linalg import cho_solve
 from mipfs.inner.polytope import AtomPolytope
 from mipfs.plumbing.arrays import Array, Arrays, Mask
 from mipfs.settings import SaddleSettings
-from mipfs.svm.central import LEAST_RIDGE, regularised_cholesky
+from mipfs.svm.central import LEAST_RIDGE, longest_step, regularised_cholesky
 
 PARTS = "beta", "slack", "sigma", "low", "high"
 """The vectors of an iterate, as a state names them."""
@@ -219,7 +219,7 @@ class Saddle:
         pairs = [(beta, beta_step), (s, s_step), (sigma, sigma_step), (rest, -sigma_step), (z, z_step), (y, y_step)]
         if S.bounded:
             pairs += [(np.array([eta, room]), np.array([eta_step, -float(sigma_step.sum())]))]
-        step = min(_longest_step(value, change, self.settings.boundary) for value, change in pairs)
+        step = min(longest_step(value, change, self.settings.boundary) for value, change in pairs)
         if not step > self.settings.stuck:
             return 0.0
         worst = self.settings.excess * self.mu * (beta.size + 2 * f.size)
@@ -252,11 +252,3 @@ class Saddle:
 def _labelling_pulls(B: Array, S: AtomPolytope, weights: Array, omega: Array) -> Array:
     """Σ_g weights_g b_kg'ω_g of every labelling, with a zero for ȳ = y, shape (K + 1,)."""
     return np.append(0.0, B.T @ (S.spread(weights) * omega))
-
-
-def _longest_step(value: Array, change: Array, share: float) -> float:
-    """The step in (0, 1] that goes at most a share of the way to where a value would be zero."""
-    falling = change < 0.0
-    if not np.any(falling):
-        return 1.0
-    return min(1.0, share * float(np.min(-value[falling] / change[falling])))

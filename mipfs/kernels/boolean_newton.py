@@ -16,7 +16,7 @@ import numpy as np
 
 from mipfs.compiled import compiled
 from mipfs.compiled.lent import hold_until_here, lend_arrays
-from mipfs.kernels.columns import add_columns, add_curvature, add_rows, dot_columns, few_rows
+from mipfs.kernels.columns import add_columns, add_curvature, dot_columns, few_rows
 from mipfs.kernels.face_descent import FaceModel
 from mipfs.kernels.loss import at_margins, curvature, dual, slope
 from mipfs.kernels.order import kth_largest
@@ -50,7 +50,7 @@ def update_scores(Z, cols, path):  # type: ignore[no-untyped-def]
         dot_columns(Z.columns, cols, beta, path.omega)
         return
     path.pulled[:] = 0.0
-    add_rows(Z, rows[:count], scale[:count], path.pulled)
+    add_columns(Z.rows, rows[:count], scale[:count], path.pulled)
     for t in range(cols.size):
         path.omega[t] += path.pulled[cols[t]]
 

@@ -22,7 +22,7 @@ from mipfs.compiled import compiled
 from mipfs.compiled.lent import hold_until_here, lend_arrays
 from mipfs.kernels.loss import at_margins, curvature
 from mipfs.kernels.loss import slope as slope_of_loss
-from mipfs.kernels.newton import cholesky_in_place, cholesky_solve
+from mipfs.kernels.newton import add_row, cholesky_in_place, cholesky_solve, margins
 from mipfs.kernels.vectors import copy_to
 
 FLAT, SEARCHES = 0.1, 40
@@ -106,7 +106,7 @@ def minimise_boxed(given, u, alpha, multipliers, state, pace):  # type: ignore[n
     at, last = lend_arrays(own), state[2] + pace.steps
     is_smoothed = given.loss.is_smoothed or multipliers.size > 0
     nothing = NOTHING_OF_ROWS if multipliers.size > 0 else NOTHING
-    _matrix_vector(given.A, u, at.m)
+    margins(given.A, u, at.m)
     gap = np.inf
     moves = 0
     while state[2] < last:
@@ -168,16 +168,6 @@ def _violation_cost(given, at):  # type: ignore[no-untyped-def]
     return lost
 
 
-@compiled(nogil=True, fastmath=True)
-def _matrix_vector(A, u, m):  # type: ignore[no-untyped-def]
-    """m = A u."""
-    for i in range(A.shape[0]):
-        total = 0.0
-        for j in range(A.shape[1]):
-            total += A[i, j] * u[j]
-        m[i] = total
-
-
 @compiled(nogil=True)
 def _gradient_and_free_set(given, at, rho):  # type: ignore[no-untyped-def]
     """The gradient, and which coordinates may move; both values at u and β, what is left to gain, and what y'β charges.
@@ -188,8 +178,7 @@ def _gradient_and_free_set(given, at, rho):  # type: ignore[no-untyped-def]
     g[:] = 0.0
     for i in range(A.shape[0]):
         if beta[i] != 0.0:
-            for j in range(A.shape[1]):
-                g[j] += beta[i] * A[i, j]
+            add_row(A, i, beta[i], g)
     primal = at.sums[0]
     dual = at.sums[1] + _row_pull(given, at, rho)
     error = 0.0
@@ -238,7 +227,7 @@ def _newton_step(given, at, rho):  # type: ignore[no-untyped-def]
         if most > 1e-12:
             break
         at.free[first] = False
-    _matrix_vector(given.A, way, at.q)
+    margins(given.A, way, at.q)
     t = _line_search(given, at, rho, most, f0)
     for j in range(u.size):
         u[j] += t * way[j]
@@ -246,7 +235,7 @@ def _newton_step(given, at, rho):  # type: ignore[no-untyped-def]
             u[j] = min(max(u[j], low[j]), high[j])
     if t == most:
         u[first] = high[first] if way[first] > 0.0 else low[first]
-    _matrix_vector(given.A, u, at.m)
+    margins(given.A, u, at.m)
     return True
 
 

@@ -5,7 +5,7 @@ take half the time, or less.
 
 A CSC triple is (data, indices, indptr); passes over an array and over a triple compile from the same call. `Numbers` is
 one type for both kinds of data, so that what takes long to compile is compiled once; which kind it holds is asked once
-a pass. Where some rows are all that counts (`add_rows`, `add_curvature`) the numbers are there twice, in `TwoWays`.
+a pass. Where some rows are all that counts (a sum of rows, `add_curvature`) the numbers are there twice, in `TwoWays`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def dot_columns(Z: Any, cols: Any, v: Any, out: Any) -> None:
 
 
 def add_columns(Z: Any, cols: Any, scale: Any, out: Any) -> None:
-    """out += Σ_t scale_t z_{cols[t]}."""
+    """out += Σ_t scale_t z_{cols[t]}; of the rows of `TwoWays`, their sum over all columns."""
     raise NotImplementedError
 
 
@@ -223,53 +223,8 @@ def lines(Z):  # type: ignore[no-untyped-def]
 
 @compiled(nogil=True)
 def few_rows(Z, count, q):  # type: ignore[no-untyped-def]
-    """Whether `add_rows` of `count` rows costs less than `dot_columns` of q columns, and rows are there."""
+    """Whether a sum of `count` rows costs less than `dot_columns` of q columns, and rows are there."""
     return count * Z.rows.length <= FEW_ROWS_SHARE * Z.rows.number * q
-
-
-@compiled(nogil=True)
-def add_rows(Z, rows, scale, out):  # type: ignore[no-untyped-def]
-    """out += Σ_r scale_r z_{rows[r]}, over all columns."""
-    if is_sparse(Z.rows):
-        add_sparse_rows(Z.rows, rows, scale, out)
-    else:
-        add_dense_rows(lines(Z.rows), rows, scale, out)
-
-
-@compiled(nogil=True, fastmath=True, forceinline=True)
-def add_dense_rows(Z, rows, scale, out):  # type: ignore[no-untyped-def]
-    """`add_rows` of a row-major array."""
-    count = rows.size
-    k = out.size
-    whole = count - count % 4
-    for u in range(0, whole, 4):
-        p = Z[rows[u]]
-        q = Z[rows[u + 1]]
-        r = Z[rows[u + 2]]
-        s = Z[rows[u + 3]]
-        a = scale[u]
-        b = scale[u + 1]
-        c = scale[u + 2]
-        e = scale[u + 3]
-        for t in range(k):
-            out[t] += a * p[t] + b * q[t] + c * r[t] + e * s[t]
-    for u in range(whole, count):
-        a = scale[u]
-        row = Z[rows[u]]
-        for t in range(k):
-            out[t] += a * row[t]
-
-
-@compiled(nogil=True, fastmath=True)
-def add_sparse_rows(Z, rows, scale, out):  # type: ignore[no-untyped-def]
-    """`add_rows` of sparse rows."""
-    data = Z.data
-    indices = Z.indices
-    indptr = Z.indptr
-    for r in range(rows.size):
-        factor = scale[r]
-        for s in range(np.uint64(indptr[rows[r]]), np.uint64(indptr[rows[r] + 1])):
-            out[np.uint64(indices[s])] += factor * data[s]
 
 
 @compiled(nogil=True)

@@ -107,7 +107,7 @@ class RuledOut(NamedTuple):
     left : (m,) int64, in and out: the candidates, those that are left in front
     used : the numbers of the dual vectors that this call ruled something out by, in order
     above : (A,) int64, candidates that are not ruled out and put aside, at most A
-    packed : the bytes of the dual vectors;  ends, grid, top, width : (D,) as `DualStore` keeps them
+    packed : the bytes of the dual vectors;  duals : (D,) DUAL
     totals : (1,) RULED
     """
 
@@ -115,10 +115,7 @@ class RuledOut(NamedTuple):
     used: npt.NDArray[Any]
     above: npt.NDArray[Any]
     packed: npt.NDArray[Any]
-    ends: npt.NDArray[Any]
-    grid: npt.NDArray[Any]
-    top: npt.NDArray[Any]
-    width: npt.NDArray[Any]
+    duals: npt.NDArray[Any]
     totals: npt.NDArray[Any]
 
 
@@ -292,14 +289,12 @@ def _mark_ruled_out(columns, ids, at, claim, out):  # type: ignore[no-untyped-de
 def keep(grid, at, ruled):  # type: ignore[no-untyped-def]
     """Store the dual vector; returns its number."""
     total = ruled.totals[0]
-    d = total.duals
-    total.bytes, ruled.top[d], ruled.width[d] = pack_dual(
-        at.whole, grid.c, at.q[0], grid.weighted, ruled.packed, total.bytes
-    )
-    ruled.ends[d] = total.bytes
-    ruled.grid[d] = at.q[0]
+    dual = ruled.duals[total.duals]
+    dual.grid = at.q[0]
+    dual.end, dual.top, dual.width = pack_dual(at.whole, grid.c, at.q[0], grid.weighted, ruled.packed, total.bytes)
+    total.bytes = dual.end
     total.duals += 1
-    return d
+    return total.duals - 1
 
 
 @compiled(nogil=True)
@@ -556,7 +551,7 @@ def complete(given, inside, target, ruled, stop):  # type: ignore[no-untyped-def
     ready = 0
     wide = steering.together
     while total.left > 0:
-        if stop[0] != 0 or total.duals == ruled.ends.size:
+        if stop[0] != 0 or total.duals == ruled.duals.size:
             total.why = STOPPED if stop[0] != 0 else FULL
             return
         count = min(wide, total.left)

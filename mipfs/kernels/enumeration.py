@@ -294,7 +294,7 @@ def _has_room(sides, left, ruled):  # type: ignore[no-untyped-def]
     of = ruled.totals[0]
     chains = 0 if sides.indptr.size == 1 else 2 * k
     fits = total.places + ruled.used.size + 2 * ruled.above.size + chains + 4 <= left.places.size
-    return fits and of.duals + 2 < ruled.ends.size
+    return fits and of.duals + 2 < ruled.duals.size
 
 
 @compiled(nogil=True)
@@ -310,10 +310,7 @@ def _own_room(left, ruled, at, of):  # type: ignore[no-untyped-def]
         left.places[places:], total, left.heads[nodes:], left.words, left.used, left.atoms, left.behind, left.states,
         left.now, left.child, left.weights,
     )  # fmt: skip
-    vectors = RuledOut(
-        ruled.left, ruled.used, ruled.above, ruled.packed[n_bytes:], ruled.ends[duals:], ruled.grid[duals:],
-        ruled.top[duals:], ruled.width[duals:], ruled.totals,
-    )  # fmt: skip
+    vectors = RuledOut(ruled.left, ruled.used, ruled.above, ruled.packed[n_bytes:], ruled.duals[duals:], ruled.totals)
     return mine, vectors
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
-from mipfs.kernels.rows import mix_hash
 
 
 @compiled(nogil=True)
@@ -54,3 +53,12 @@ def hash_dense_rows(bits, out):  # type: ignore[no-untyped-def]
         for i in range(n):
             if bits[i, j] << np.uint64(1) != 0:
                 out[i] += mix_hash(bits[i, j], j)
+
+
+@compiled(nogil=True)
+def mix_hash(bits, j):  # type: ignore[no-untyped-def]
+    """A hash of an entry and its column; those of a row are added up."""
+    x = bits ^ (np.uint64(j + 1) * np.uint64(0x9E3779B97F4A7C15))
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

@@ -143,6 +143,12 @@ was enumerated, sides of splits that were solved, the least closed bound."""
 LIMITS = np.dtype([(name, np.float64) for name in ("cutoff", "level", "tol", "share", "rises")])
 """Of an exploration: the cutoff, from which on nodes are pruned; the level, above which they are left open; tol and
 share of `Goal`; whether a node is left only with most of what it adds to its parent's bound."""
+NO_TOTALS = np.zeros(1, TOTALS)
+"""Of a piece that is its open node alone."""
+NO_TOTALS["nodes"], NO_TOTALS["duals"], NO_TOTALS["offers"], NO_TOTALS["floor"] = 1, 1, 1, np.inf
+NO_PLACE = np.array([(-1, -1, -1, -1, -1, -np.inf)], PLACE)
+"""A place of which nothing is shown."""
+NO_DUAL = np.zeros(1, DUAL)
 NOW = np.dtype(
     [(name, np.float64) for name in ("constant", "edge", "lower", "upper", "sum", "bound", "gain", "missing")]
     + [(name, np.int64) for name in ("node", "forced", "count", "room", "is_leaf", "completes", "steps", "undecided")]

@@ -19,7 +19,7 @@ from mipfs.kernels.earned import pack_dual
 from mipfs.kernels.node import COMPLETE, RELAX, lay_out_node, place_to_split, solve
 from mipfs.kernels.prices import measure_missed
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate_rows
-from mipfs.kernels.structures import ExploredPiece, RelaxedNode
+from mipfs.kernels.structures import NO_DUAL, NO_PLACE, NO_TOTALS, ExploredPiece, RelaxedNode
 from mipfs.kernels.vectors import copy_to
 
 OPEN, LEAF, STUCK, DEAR, GIVEN_BACK, REST, BARREN = 0, 1, 2, 3, 4, 5, 6
@@ -125,30 +125,15 @@ def piece_of(pieces, of):  # type: ignore[no-untyped-def]
 @compiled(nogil=True, inline="always")
 def plant_piece(piece):  # type: ignore[no-untyped-def]
     """A piece that is its open node alone; one whose prices seem to lose much is for another, who finds them anew."""
-    total = piece.totals[0]
     node = piece.nodes[0]
-    total.solved = 0
-    total.steps = 0
-    total.stalled = 0
-    total.floor = np.inf
-    total.places = 0
-    total.nodes = 1
-    total.duals = 1
-    total.bytes = 0
-    total.offers = 1
-    total.svms = 0
-    total.splits = 0
+    piece.totals[0] = NO_TOTALS[0]
     node.place = open_place(piece)
     node.why = STUCK if node.why == DEAR else OPEN
     node.next = RELAX
     node.parent = 0
     node.start = 0
     # The dual vector of the first node, which the caller has.
-    dual = piece.duals[0]
-    dual.grid = 0
-    dual.end = 0
-    dual.top = 0
-    dual.width = 0
+    piece.duals[0] = NO_DUAL[0]
     piece.sums[0] = -1.0
 
 
@@ -156,16 +141,9 @@ def plant_piece(piece):  # type: ignore[no-untyped-def]
 def open_place(piece):  # type: ignore[no-untyped-def]
     """A new place of the proof, of which nothing is shown yet; returns its number."""
     total = piece.totals[0]
-    fresh = total.places
-    place = piece.places[fresh]
-    place.feature = -1
-    place.dual = -1
-    place.cause = -1
-    place.outside = -1
-    place.inside = -1
-    place.value = -np.inf
+    piece.places[total.places] = NO_PLACE[0]
     total.places += 1
-    return fresh
+    return total.places - 1
 
 
 @compiled(nogil=True, inline="always")

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from mipfs.compiled import compiled
 from mipfs.kernels.earned import unpack_dual
-from mipfs.kernels.node import RELAX
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
 from mipfs.kernels.structures import DUAL, PLACE, SPLIT, TOTALS, ExploredPiece, only_read
 from mipfs.kernels.vectors import copy_to
@@ -63,46 +62,47 @@ class OpenNodes(NamedTuple):
 
 
 class FirstDuals(NamedTuple):
-    """The dual vectors that some nodes begin with, as `mipfs.proof.duals.DualStore.extend` takes them.
+    """The dual vectors that some nodes begin with.
 
-    packed : their bytes;  ends, exponent, level, width : (B,) where each ends, and how it is packed
+    packed : their bytes;  duals : (B,) DUAL, where each ends in these, and how it is packed
     """
 
     packed: npt.NDArray[np.uint8]
-    ends: npt.NDArray[np.int64]
-    exponent: npt.NDArray[np.int64]
-    level: npt.NDArray[np.int64]
-    width: npt.NDArray[np.int64]
+    duals: npt.NDArray[Any]
 
     @classmethod
     def none(cls) -> FirstDuals:
         """No dual vector."""
-        none = np.empty(0, dtype=np.int64)
-        return cls(np.empty(0, dtype=np.uint8), none, none, none, none)
+        return cls(np.empty(0, dtype=np.uint8), np.empty(0, DUAL))
+
+    @classmethod
+    def of_store(cls, packed: npt.NDArray[np.uint8], *numbers: npt.ArrayLike) -> FirstDuals:
+        """Those that `mipfs.proof.duals.DualStore.packed` gives."""
+        duals = np.empty(np.size(numbers[0]), DUAL)
+        for name, of in zip(("end", "grid", "top", "width"), numbers, strict=True):
+            duals[name] = of
+        return cls(packed, duals)
 
     def followed_by(self, found: ExploredPieces) -> FirstDuals:
         """These, and the fresh ones of explorations behind them."""
-        duals = found.duals
-        sizes = found.totals["bytes"]
-        before = np.repeat(np.cumsum(sizes) - sizes, found.totals["duals"] - 1)
-        own = duals["end"] + before + self.packed.size, duals["grid"], duals["top"], duals["width"]
-        numbers = zip((self.ends, self.exponent, self.level, self.width), own, strict=True)
-        return FirstDuals(np.append(self.packed, found.packed), *(np.concatenate(pair) for pair in numbers))
+        own, sizes = found.duals.copy(), found.totals["bytes"]
+        own["end"] += np.repeat(np.cumsum(sizes) - sizes, found.totals["duals"] - 1) + self.packed.size
+        return FirstDuals(np.append(self.packed, found.packed), np.append(self.duals, own))
 
     def between(self, own: slice) -> FirstDuals:
         """Those from one up to another, whose bytes are not copied."""
-        begin = int(self.ends[own.start - 1]) if own.start else 0
-        ends = self.ends[own]
-        packed = self.packed[begin : int(ends[-1])]
-        return FirstDuals(packed, ends - begin, self.exponent[own], self.level[own], self.width[own])
+        begin = int(self.duals["end"][own.start - 1]) if own.start else 0
+        duals = self.duals[own].copy()
+        packed = self.packed[begin : int(duals["end"][-1])]
+        duals["end"] -= begin
+        return FirstDuals(packed, duals)
 
     def part(self, at: npt.NDArray[np.int64]) -> FirstDuals:
         """Some of them."""
-        begins = np.append(0, self.ends)[at].tolist()
-        parts = [self.packed[begin:end] for begin, end in zip(begins, self.ends[at].tolist(), strict=True)]
-        packed = np.concatenate([self.packed[:0], *parts])
-        ends = np.cumsum([part.size for part in parts], dtype=np.int64)
-        return FirstDuals(packed, ends, self.exponent[at], self.level[at], self.width[at])
+        begins, duals = np.append(0, self.duals["end"])[at].tolist(), self.duals[at]
+        parts = [self.packed[begin:end] for begin, end in zip(begins, duals["end"].tolist(), strict=True)]
+        duals["end"] = np.cumsum([part.size for part in parts], dtype=np.int64)
+        return FirstDuals(np.concatenate([self.packed[:0], *parts]), duals)
 
 
 class ExploredPieces(NamedTuple):
@@ -155,8 +155,8 @@ def lay_out_arguments(
 ) -> tuple[OpenNodes, FirstDuals, bool, npt.NDArray[np.float64]]:
     """What `lay_out` takes of nodes, of one type wherever they come from."""
     read_only = OpenNodes(only_read(nodes.heads), only_read(nodes.words))
-    numbers = (only_read(one) for one in (duals.ends, duals.exponent, duals.level, duals.width))
-    return read_only, FirstDuals(only_read(duals.packed), *numbers), bool(np.any(c != c[0])), only_read(c)
+    vectors = FirstDuals(only_read(duals.packed), only_read(duals.duals))
+    return read_only, vectors, bool(np.any(c != c[0])), only_read(c)
 
 
 def steps(pieces: ExploredPiece, c: npt.NDArray[np.float64], first: npt.NDArray[np.float64]) -> list[Step]:
@@ -168,7 +168,10 @@ def steps(pieces: ExploredPiece, c: npt.NDArray[np.float64], first: npt.NDArray[
 
 @compiled(nogil=True)
 def lay_out(nodes, duals, weighted, c, pieces, first):  # type: ignore[no-untyped-def]
-    """Put open nodes in the first places of their pieces, their dual vectors in `first` (B, n); whether all fit."""
+    """Put open nodes, to be planted, in the first places of their pieces; whether all of them fit.
+
+    Their dual vectors come into `first` (B, n).
+    """
     whole = np.empty(c.size, np.int64)
     tops = np.empty(c.size if weighted else 0, np.int64)
     for of in range(nodes.heads.size):
@@ -179,19 +182,16 @@ def lay_out(nodes, duals, weighted, c, pieces, first):  # type: ignore[no-untype
         node.bound = head.bound
         node.intercept = head.intercept
         node.rho = head.rho
-        node.parent = 0
-        node.start = 0
-        node.place = 0
-        node.next = RELAX
         node.why = head.why
         node.age = head.age
         node.atom = head.atom
         node.share = head.share
-        step = 2.0 ** -duals.exponent[of]
+        dual = duals.duals[of]
+        step = 2.0**-dual.grid
         for i in range(tops.size):
             tops[i] = np.int64(min(np.floor(c[i] / step), 2.0**WHOLE_BITS))
-        data = duals.packed[duals.ends[of - 1] if of > 0 else 0 : duals.ends[of]]
-        if not unpack_dual(data, duals.level[of], duals.width[of], tops, whole):
+        data = duals.packed[duals.duals[of - 1].end if of > 0 else 0 : dual.end]
+        if not unpack_dual(data, dual.top, dual.width, tops, whole):
             return False
         for i in range(c.size):
             first[of, i] = whole[i] * step

@@ -11,19 +11,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.plumbing.arrays import Integers
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.svm.dyadic import balance_dual
 
 if TYPE_CHECKING:
     from mipfs.kernels.loss import LossKernels
     from mipfs.losses.terms import Terms
     from mipfs.svm.solver import SvmSolver
-
-Array = npt.NDArray[np.float64]
 
 
 class Loss(ABC):

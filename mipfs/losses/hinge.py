@@ -10,16 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.compiled import compiled
 from mipfs.kernels.loss import ArrayLoss, LossKernels
 from mipfs.losses import base
 from mipfs.losses.terms import Terms
+from mipfs.plumbing.arrays import Array
 from mipfs.stated import StatedLoss
 from mipfs.svm import solver
-
-Array = npt.NDArray[np.float64]
 
 RHO_GROWTH, CAREFUL_RHO_GROWTH = 5.0, 2.0
 """Factor of ρ between minimisations; 3 to 10 cost about the same, 20 costs twice as much."""

@@ -12,16 +12,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, xlog1py, xlogy
 
 from mipfs.compiled import compiled
 from mipfs.kernels.loss import ArrayLoss, LossKernels
 from mipfs.losses import base
 from mipfs.losses.terms import Terms
+from mipfs.plumbing.arrays import Array
 from mipfs.stated import StatedLoss, U
 
-Array = npt.NDArray[np.float64]
 PROXIMAL_STEPS = 3
 """Newton's steps of a proximal step: it begins at the last margin, which is near."""
 ARRAY_STEPS, LEAST = 4, 1e-30

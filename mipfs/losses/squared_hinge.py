@@ -10,16 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.compiled import compiled
 from mipfs.kernels.loss import ArrayLoss, LossKernels
 from mipfs.losses import base
 from mipfs.losses.terms import Terms
+from mipfs.plumbing.arrays import Array
 from mipfs.stated import StatedLoss, U
 from mipfs.svm.dyadic import pieces
-
-Array = npt.NDArray[np.float64]
 
 
 @compiled(nogil=True, fastmath=True)

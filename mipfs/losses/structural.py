@@ -14,17 +14,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.measures import Measure, Violated
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.svm import central
 from mipfs.svm.bundle import BestPoint, store_most_violated
 from mipfs.svm.labellings import Labellings, LabellingsDual
 from mipfs.svm.solver import SVM
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 MAX_ROUNDS = 1000
 """Labellings per solve."""

@@ -11,11 +11,9 @@ that of a linear program: b alone would let α fall no faster than its own size 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.kernels.vectors import to_boundary
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array
 
 
 class Terms:

@@ -21,7 +21,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mipfs.errors import UsageError
-from mipfs.regularisers.base import ROUNDING, Array, Integers, Regulariser, U, raise_by_rounding, widen
+from mipfs.plumbing.arrays import Array, Integers
+from mipfs.regularisers.base import ROUNDING, Regulariser, U, raise_by_rounding, widen
 
 End = float | None
 WIDER, NARROWER = 1.0 + 2.0**-40, 1.0 - 2.0**-40

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from mipfs.regularisers.base import Array, Regulariser
+from mipfs.plumbing.arrays import Array
+from mipfs.regularisers.base import Regulariser
 
 
 @dataclass(frozen=True)

@@ -99,11 +99,11 @@ class _Iterate:
             return step[:-1], float(step[-1]), s_step, (products - beta * s_step) / s - beta
 
         _, _, s_step, beta_step = towards(np.zeros(s.size))
-        first = min(_longest_step(s, s_step), _longest_step(beta, beta_step))
+        first = min(longest_step(s, s_step), longest_step(beta, beta_step))
         after = float((s + first * s_step) @ (beta + first * beta_step)) / s.size
         # Corrector: Mehrotra's centring (after/μ)³, and his second-order term.
         u_step, t_step, s_step, beta_step = towards(mu * (after / mu) ** 3 - s_step * beta_step)
-        step = min(1.0, BOUNDARY_SHARE * min(_longest_step(s, s_step), _longest_step(beta, beta_step)))
+        step = min(1.0, BOUNDARY_SHARE * min(longest_step(s, s_step), longest_step(beta, beta_step)))
         if not step > LEAST_STEP:
             return False
         self.u, self.t = self.u + step * u_step, self.t + step * t_step
@@ -112,10 +112,10 @@ class _Iterate:
         return bool(np.all(np.isfinite(self.u)) and min(self.s.min(), self.beta.min()) > 0.0)
 
 
-def _longest_step(value: Array, change: Array) -> float:
-    """The longest step that leaves the values non-negative; 1 where any up to 1 does."""
+def longest_step(value: Array, change: Array, share: float = 1.0) -> float:
+    """A share of the longest step that leaves the values non-negative; 1 at most."""
     falling = change < 0.0
-    return min(1.0, float(np.min(-value[falling] / change[falling], initial=1.0)))
+    return min(1.0, share * float(np.min(-value[falling] / change[falling], initial=np.inf)))
 
 
 def regularised_cholesky(matrix: Array, ridge: Array | float, tries: int) -> tuple[Array, bool] | None:

@@ -198,19 +198,16 @@ class SvmSolver(ABC):
         rows : as A, with m rows
         c : (m,) weights, sums over the samples of a kind
         kind : (n,) the kind of every sample, or None where every sample is on its own
-        signs : (m,) labels; with a bias samples of both are never alike
+        signs : (m,) labels; samples of both are never alike
         """
-        from mipfs.kernels.rows import kinds, rows_at
+        from mipfs.kernels.rows import rows_at
 
         data = self.data
         if not data.is_sparse or data.n_samples < MERGE_ABOVE or ids.size == 0:
             return A, self.unit_c, None, data.y
-        most, part = int(MERGE_BELOW * data.n_samples), data.block(ids).values
-        if self.bias and sparse.issparse(part):
-            kind: npt.NDArray[Any] = np.empty(data.n_samples, np.int32)
-            first, _ = refine_kinds(part, kind, by_label(data.y, kind), most)
-        else:
-            first, kind = kinds(A, most)
+        kind: npt.NDArray[Any] = np.empty(data.n_samples, np.int32)
+        part = data.block(ids).values
+        first, _ = refine_kinds(part, kind, by_label(data.y, kind), int(MERGE_BELOW * data.n_samples))
         if first.size == 0:
             return A, self.unit_c, None, data.y
         c = np.bincount(kind, self.unit_c).astype(float)

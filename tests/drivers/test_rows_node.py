@@ -63,7 +63,7 @@ def stepped(relaxation: RowsRelaxation, y: Any, states: Any, outcome: NodeOutcom
     )
     steering = steering_of(NodeSettings())["prices"]
     sides, places = relaxation.propagation.sides, np.empty(P, dtype=np.int64)
-    newton_step_of_multipliers(kernel._signed_columns, kernel.samples, sides, relaxed, y, steering, places, after)
+    newton_step_of_multipliers(kernel._in_play()[0], kernel.samples, sides, relaxed, y, steering, places, after)
     return after
 
 

@@ -105,8 +105,7 @@ def unit_of(problem: mipfs.Problem, states: list[npt.NDArray[np.int8]], cutoff: 
     heads["start"] = np.cumsum(sizes) - sizes
     store = DualStore(n)
     store.add(np.zeros(n, dtype=np.int64), 0)
-    data, *numbers = store.packed(np.zeros(len(nodes), dtype=np.int64))
-    duals = FirstDuals(np.frombuffer(data, dtype=np.uint8), *(np.asarray(one, dtype=np.int64) for one in numbers))
+    duals = FirstDuals.of_store(*store.packed(np.zeros(len(nodes), dtype=np.int64)))
     limits = np.zeros(len(nodes), LIMITS)
     limits["cutoff"], limits["level"], limits["tol"], limits["share"] = cutoff, math.inf, 2e-6, 4.0
     return NodeUnit(

@@ -20,7 +20,7 @@ from tests.kernels.loss_cases import NAMES, made
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a relaxation, what is inlined is its Python, and a step that is called by its address is called by name.
 
-    Columns, dense ones, are added by NumPy.
+    Dense columns are added and multiplied by NumPy.
     """
 
     def call(step: Step, *arguments: Any) -> Any:
@@ -28,6 +28,9 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def add_columns(Z: Any, cols: Any, scale: Any, out: Any) -> None:
         out += scale @ lines.py_func(Z)[cols]
+
+    def dot_columns(Z: Any, cols: Any, v: Any, out: Any) -> None:
+        out[:] = lines.py_func(Z)[cols] @ v
 
     def by_address(name: str) -> Any:
         """A function of the losses, found among them by its address."""
@@ -41,6 +44,8 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("slope", "curvature", "dual"):
         monkeypatch.setattr(boolean_newton, name, by_address(name))
     monkeypatch.setattr(boolean_newton, "add_columns", add_columns)
+    monkeypatch.setattr(boolean_newton, "dot_columns", dot_columns)
+    monkeypatch.setattr(boolean_newton, "update_scores", boolean_newton.update_scores.py_func)
     monkeypatch.setattr(boolean_newton, "call_step", call)
     for name, value in vars(boolean_newton).copy().items():
         if getattr(value, "targetoptions", {}).get("inline") == "always":

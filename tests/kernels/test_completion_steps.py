@@ -40,7 +40,7 @@ def test_an_svm_on_a_selection_is_laid_out_solved_proven_and_kept(loss: str) -> 
     assert size >= value
     _, ruled = completions._allocate_pieces(1, completions._enumeration_request(None, 0.0), 0)
     assert keep(grid, at, ruled) == 0
-    assert (int(ruled.totals["duals"][0]), int(ruled.totals["bytes"][0])) == (1, int(ruled.ends[0]))
+    assert (int(ruled.totals["duals"][0]), int(ruled.totals["bytes"][0])) == (1, int(ruled.duals["end"][0]))
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])

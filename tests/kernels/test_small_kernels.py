@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 from mipfs.kernels.alike import split_kinds
-from mipfs.kernels.gram import hash_dense_rows, scale_lower, sparse_gram, sparse_times
+from mipfs.kernels.gram import hash_dense_rows, mix_hash, scale_lower, sparse_gram, sparse_times
 from mipfs.kernels.intersection import hat_coordinates, intersection_scores
 from mipfs.kernels.products import (
     ChosenColumns,
@@ -24,7 +24,7 @@ from mipfs.kernels.products import (
     rows_of,
 )
 from mipfs.kernels.projection import balance_at, project_on_box
-from mipfs.kernels.rows import mix_hash, signed_rows
+from mipfs.kernels.rows import signed_rows
 from mipfs.kernels.scores import PARALLEL_CHUNKS, Reach, ScaledColumns, column_sums, dense_pull, magnitudes_in_reach
 from mipfs.kernels.statistics import column_statistics
 from mipfs.kernels.structures import only_read

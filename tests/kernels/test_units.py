@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pytest
 
 from mipfs.kernels import units
-from mipfs.kernels.node import RELAX
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
 from mipfs.kernels.structures import DUAL, PLACE, SPLIT, TOTALS, ExploredPiece, only_read
 from mipfs.kernels.subtree import OPEN
@@ -144,8 +143,7 @@ def test_nodes_are_laid_out_with_the_dual_vectors_of_the_store(seed: int, weight
         store.add(np.where(share == 0.3, r.integers(0, top + 1), (share * top).astype(np.int64)), q)
     each = [node_of(r, k) for _ in range(count)]
     nodes, ids = opened(each, r), r.integers(0, 9, count)
-    data, *numbers = store.packed(ids)
-    duals = FirstDuals(np.frombuffer(data, np.uint8), *(np.asarray(one, dtype=np.int64) for one in numbers))
+    duals = FirstDuals.of_store(*store.packed(ids))
     pieces, first = ExploredPiece.of(count, 3, k, 0, 4, 8), np.full((count, n), np.nan)
     assert lay_out(nodes, duals, is_weighted, only_read(c), pieces, first)
     for at, (states, weights) in enumerate(each):
@@ -156,7 +154,6 @@ def test_nodes_are_laid_out_with_the_dual_vectors_of_the_store(seed: int, weight
         node, head = pieces.nodes[at, 0], nodes.heads[at]
         for name in ("bound", "intercept", "rho", "age", "why", "atom", "share"):
             assert node[name] == head[name]
-        assert [node[name] for name in ("parent", "start", "place", "next")] == [0, 0, 0, RELAX]
     some = r.permutation(count)[: 1 + seed % count]
     part, again = duals.part(some), np.full((some.size, n), np.nan)
     assert lay_out(nodes._replace(heads=nodes.heads[some]), part, is_weighted, only_read(c), pieces, again)

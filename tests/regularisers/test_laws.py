@@ -10,8 +10,9 @@ import pytest
 
 import mipfs
 from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.regularisers import laws
-from mipfs.regularisers.base import Array, Integers, Regulariser
+from mipfs.regularisers.base import Regulariser
 
 
 @dataclass(frozen=True)

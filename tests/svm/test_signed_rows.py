@@ -9,7 +9,8 @@ import pytest
 from scipy import sparse
 
 from mipfs import Instance
-from mipfs.kernels.rows import kinds, signed_rows
+from mipfs.kernels.rows import signed_rows
+from mipfs.losses import get_loss
 from mipfs.svm.solver import ColumnShift, kernel_columns, kernel_rows
 
 
@@ -35,19 +36,24 @@ def test_signed_rows_are_the_dense_ones(seed: int, ones: bool) -> None:
     assert all(np.all(np.diff(columns[a:b]) > 0) for a, b in itertools.pairwise(pointer))
 
 
-@pytest.mark.parametrize("stored", [True, False])
-def test_rows_are_alike_where_their_numbers_are(stored: bool) -> None:
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("density", [0.05, 0.9])
+def test_samples_are_alike_where_their_numbers_and_labels_are(density: float, bias: bool) -> None:
     r = np.random.default_rng(0)
-    A = r.integers(-1, 2, (500, 4)).astype(float)
-    A[::7] *= -1.0  # zeros of both signs
-    rows = A if stored else sparse.csr_array(A)
-    given = rows if stored else (rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int64))
-    first, kind = kinds(given, 500)
-    keys = [tuple(row + 0.0) for row in A]
-    assert len(first) == len(set(keys))
-    for i in range(500):
-        assert keys[first[kind[i]]] == keys[i]
-    assert kinds(given, len(first) - 1)[0].size == 0
+    X = np.where(r.random((600, 4)) < density, r.integers(-1, 2, (600, 4)), 0).astype(float)
+    data = Instance.from_arrays(sparse.csc_array(X), np.where(np.arange(600) % 2, 1.0, -1.0))
+    solver, ids = get_loss("hinge").Solver(data, r.random(600), bias), np.array([3, 0, 2])
+    A, _ = kernel_rows(data, ids, None, ColumnShift(data, bias), bias, bias)
+    rows, c, kind, signs = solver._distinct_rows(A, ids)
+    keys = [(*row, label) for row, label in zip(X[:, ids].tolist(), data.y.tolist(), strict=True)]
+    first = [keys.index(key) for key in dict.fromkeys(keys)]
+    assert kind is not None
+    assert len(signs) == len(first)
+    assert [first[k] for k in kind] == [keys.index(key) for key in keys]
+    np.testing.assert_array_equal(signs, data.y[first])
+    np.testing.assert_allclose(c, np.bincount(kind, solver.unit_c))
+    whole = [sparse.csr_array(one).toarray() if isinstance(one, tuple) else one for one in (rows, A)]
+    np.testing.assert_array_equal(whole[0], whole[1][first][:, : whole[0].shape[1]])
 
 
 @pytest.mark.parametrize("density", [0.05, 0.9])
