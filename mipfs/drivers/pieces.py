@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.kernels.merge import Left, Places, Shown, merge_pieces
+from mipfs.kernels.merge import Left, ProofPlaces, Shown, merge_pieces
 from mipfs.kernels.units import ExploredPieces, OpenNodes
 from mipfs.plumbing.arrays import Integers
 from mipfs.proof.duals import DualStore
@@ -77,7 +77,7 @@ class ProofPieces:
         left = Left(heads, goes_on, totals, places, counts, back, before, features)
         first_dual = self._store_duals(proof)
         first, arrays = proof.places_below(heads["place"][~goes_on], places.size - totals.size)
-        kept = merge_pieces(left, shown, first, first_dual, Places(*arrays))
+        kept = merge_pieces(left, shown, first, first_dual, ProofPlaces(*arrays))
         return OpenNodes(back[:kept], np.concatenate(words))
 
     def _by_piece(self, by_unit: Any) -> npt.NDArray[Any]:

@@ -15,7 +15,7 @@ NONE = -1
 """No feature, child, dual vector or multipliers."""
 
 
-class Places(NamedTuple):
+class ProofPlaces(NamedTuple):
     """The arrays of a proof, by place.
 
     feature, dual, multiplier : int32;  children : (·, 2) int32;  value : float64
@@ -91,7 +91,7 @@ def merge_pieces(left, shown, first, vectors, proof):  # type: ignore[no-untyped
             proof.value[to] = one.value if is_split else -np.inf
             if one.dual >= 0:
                 proof.dual[to] = vectors + one.dual - 1 if one.dual > 0 else head.dual
-                proof.multiplier[to] = number_at(shown.first_shown, shown.others_shown, of, fresh, one.dual)
+                proof.multiplier[to] = _number_at(shown.first_shown, shown.others_shown, of, fresh, one.dual)
             else:
                 proof.dual[to] = one.dual
                 is_refuted = one.dual == REFUTED and one.cause >= 0
@@ -100,7 +100,7 @@ def merge_pieces(left, shown, first, vectors, proof):  # type: ignore[no-untyped
             left.back[kept] = left.back[returned + r]
             node = left.back[kept]
             node.place = first + node.place - 1 if node.place > 0 else head.place
-            node.prices = number_at(shown.first, shown.others, of, fresh, node.dual)
+            node.prices = _number_at(shown.first, shown.others, of, fresh, node.dual)
             node.dual = vectors + node.dual - 1 if node.dual > 0 else head.dual
             node.start += left.words[of]
             kept += 1
@@ -113,7 +113,7 @@ def merge_pieces(left, shown, first, vectors, proof):  # type: ignore[no-untyped
 
 
 @compiled(nogil=True)
-def number_at(first, others, piece, fresh, dual):  # type: ignore[no-untyped-def]
+def _number_at(first, others, piece, fresh, dual):  # type: ignore[no-untyped-def]
     """What goes with dual vector `dual` of a piece, before whose fresh ones lie `fresh` others; −1 without rows."""
     if first.size == 0:
         return NONE
