@@ -446,7 +446,7 @@ class SearchTree(TreeProof):
         """Enter pieces into the proof, and keep what they left open; returns the records of stuck nodes, and leaves."""
         shown = WITHOUT_ROWS
         if self.relaxation.propagation.count:
-            first, others = pieces.heads["prices"], self.prices.add_all(pieces.prices)
+            first, others = pieces.heads["prices"].copy(), self.prices.add_all(pieces.prices)
             rays = self.rays(pieces.causes, pieces.prices.shape[1])
             shown = Shown(first, others, self.numbers(first), self.numbers(others), rays)
         back = pieces.merge(self.proof, self.relaxation.alive, shown)
