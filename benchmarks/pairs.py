@@ -4,7 +4,8 @@
 
 CHECKOUT is a folder with the earlier version. Processes live as long as the comparison of a problem; each has compiled
 its kernels before anything is timed. The two processes begin together; who goes first changes from pair to pair.
-Printed are the nodes a second of each side and their quotient, in every pair, and the median.
+Printed are the nodes a second of each side and their quotient, in every pair, and the median. Problems are stated
+here and not taken from `cores.py`, which an earlier version cannot import.
 """
 
 from __future__ import annotations

@@ -36,7 +36,10 @@ class ProofPieces:
     ----------
     heads : (B,) as they were given
     totals : (B,) TOTALS of every piece
+    places : PLACE, the pieces of the proof
     prices : (D, rows) multipliers that go with the fresh dual vectors
+    is_first : (B,) whether a piece offers the weights of its first node to be rounded
+    has_others : (B,) whether it offers those of others
     """
 
     def __init__(
@@ -44,16 +47,13 @@ class ProofPieces:
     ) -> None:
         self._found, self._goes_on = found, goes_on
         self.heads = one_after_the_other(heads)
-        self.totals = self._join("totals")
+        self.totals, self.places = self._join("totals"), self._join("places")
         self.prices = self._join("prices")
+        self.is_first = self._join("is_first")
+        self.has_others = self._join("offered") > self.is_first
 
     def _join(self, name: str) -> npt.NDArray[Any]:
         return one_after_the_other([getattr(one, name) for one in self._found])
-
-    @property
-    def causes(self) -> Integers:
-        """The sides of rows that refute places, −1 of other places."""
-        return np.asarray(self._join("places")["cause"])
 
     @property
     def splits(self) -> npt.NDArray[Any]:
@@ -69,7 +69,7 @@ class ProofPieces:
         alive : (k,) the proof's numbers of the features in play
         shown : of all pieces, one behind the other
         """
-        heads, totals, places, counts = self.heads, self.totals, self._join("places"), self._join("counts")
+        heads, totals, places, counts = self.heads, self.totals, self.places, self._join("counts")
         goes_on, words = self._by_piece(self._goes_on), [one.back.words for one in self._found]
         sizes = np.array([part.size for part in words])
         back = one_after_the_other([one.back.heads for one in self._found])
@@ -90,16 +90,6 @@ class ProofPieces:
         assert isinstance(duals, DualStore)
         ends = added["end"] + np.repeat(np.cumsum(sizes) - sizes, self.totals["duals"] - 1)
         return duals.extend([one.packed for one in self._found], ends, added["grid"], added["top"], added["width"])
-
-    @property
-    def has_first(self) -> npt.NDArray[np.bool_]:
-        """(B,) whether a piece offers the weights of its first node to be rounded."""
-        return self._join("is_first")
-
-    @property
-    def has_others(self) -> npt.NDArray[np.bool_]:
-        """(B,) whether it offers those of others."""
-        return np.asarray(self._join("offered") > self.has_first)
 
     def offers(self, piece: int, with_first: bool) -> list[Offer]:
         """What a piece offers to be rounded: sizes of weights, and what their σ add up to."""

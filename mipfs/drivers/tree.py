@@ -447,7 +447,7 @@ class SearchTree(TreeProof):
         shown = WITHOUT_ROWS
         if self.relaxation.propagation.count:
             first, others = pieces.heads["prices"].copy(), self.prices.add_all(pieces.prices)
-            rays = self.rays(pieces.causes, pieces.prices.shape[1])
+            rays = self.rays(pieces.places["cause"], pieces.prices.shape[1])
             shown = Shown(first, others, self.numbers(first), self.numbers(others), rays)
         back = pieces.merge(self.proof, self.relaxation.alive, shown)
         self.count(pieces)
@@ -477,7 +477,7 @@ class SearchTree(TreeProof):
         solved : (B,) the nodes that are solved up to the end of each piece
         """
         settings, at = self.settings, 0
-        others, first = np.flatnonzero(pieces.has_others), np.flatnonzero(pieces.has_first)
+        others, first = np.flatnonzero(pieces.has_others), np.flatnonzero(pieces.is_first)
         early = int(np.searchsorted(solved, settings.roundings, side="right"))
         while True:
             late = int(np.searchsorted(solved, self.rounding))
