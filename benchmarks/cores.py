@@ -101,6 +101,7 @@ class Recorder(Threads):
     def __init__(self) -> None:
         super().__init__(1)
         self.kept = list[tuple[float, UnitResult]]()
+        self.seconds = 0.0
 
     def submit(self, unit: NodeUnit, seconds: float | None) -> Future[UnitResult]:
         """Explore a unit, and keep it: one thread does one after the other."""
@@ -110,6 +111,7 @@ class Recorder(Threads):
         begun = time.thread_time()
         found = self._relaxation.explore_unit(unit)
         self.kept.append((time.thread_time() - begun, found))
+        self.seconds += self.kept[-1][0]
         return found
 
 
@@ -300,31 +302,35 @@ PATIENT = BranchSettings(tree=TreeSettings(poll_seconds=10.0))
 """Limits are not looked at while nodes are explored: on a busy machine that would be counted as work."""
 
 
-def run_of(problem: Problem, **options: Any) -> tuple[mipfs.Result, float, float]:
-    """A result, with the wall seconds and this thread's CPU seconds."""
-    wall, here = time.perf_counter(), time.thread_time()
-    result = mipfs.solve(problem, "branch", **options)
-    return result, time.perf_counter() - wall, time.thread_time() - here
+Until = Callable[[int], bool]
+"""Whether a run is to end, by the number of its steps so far: a limit of nodes would make its last batches smaller."""
+
+
+def run_of(problem: Problem, until: Until | None = None, **options: Any) -> tuple[mipfs.Result, float, float, int]:
+    """A result, with the wall seconds, this thread's CPU seconds, and the steps."""
+    wall, here, steps = time.perf_counter(), time.thread_time(), 0
+    with mipfs.start(problem, "branch", **options) as session:
+        while session.step() and not (until is not None and until(steps := steps + 1)):
+            pass
+        result = session.result()
+    return result, time.perf_counter() - wall, time.thread_time() - here, steps
 
 
 def threaded(name: str, problem: Problem, threads: int, seconds: float) -> Figures:
     """One run with threads."""
-    result, wall, _ = run_of(problem, threads=threads, time_limit=seconds)
+    result, wall, *_ = run_of(problem, threads=threads, time_limit=seconds)
     return Figures(name, "threads", threads, wall, result.counters["nodes"], result.gap)
 
 
 def simulated(name: str, problem: Problem, workers: list[int], seconds: float) -> list[Figures]:
     """One run with one thread, and its repetitions; each is to take `seconds` of wall time at the largest width."""
-    rate = threaded(name, problem, 1, 4.0)
-    limit = int(rate.nodes / rate.wall * seconds * max(workers))
-    recorder = Recorder()
-    result, wall, here = run_of(problem, executor=recorder, threads=1, iteration_limit=limit)
-    kernel = sum(took for took, _ in recorder.kept)
-    nodes = result.counters["nodes"]
+    recorder, most = Recorder(), seconds * max(workers)
+    result, wall, here, steps = run_of(problem, lambda _: recorder.seconds >= most, executor=recorder, threads=1)
+    kernel, nodes = recorder.seconds, result.counters["nodes"]
     found = [Figures(name, "recorded", 1, wall, nodes, result.gap, len(recorder.kept), kernel, here)]
     for width in workers:
         sleepers = Sleepers(recorder.kept, width)
-        again, _, here = run_of(problem, executor=sleepers, threads=1, iteration_limit=limit)
+        again, _, here, _ = run_of(problem, lambda step: step >= steps, executor=sleepers, threads=1)
         assert again.counters["nodes"] == nodes
         assert again.bound == result.bound
         took = sleepers.ended - sleepers.begun
@@ -332,18 +338,21 @@ def simulated(name: str, problem: Problem, workers: list[int], seconds: float) -
     return found
 
 
-def computed(name: str, problem: Problem, widths: list[int], nodes: int) -> list[Figures]:
-    """One run with one thread, and what its clocks show."""
+def computed(name: str, problem: Problem, widths: list[int], seconds: float) -> list[Figures]:
+    """One run with one thread, and what its clocks show; it is to take `seconds` of wall time at the largest width."""
     executor = Computed(widths)
-    clocks = executor.clocks
+    clocks, most = executor.clocks, seconds * max(widths)
     with timing(clocks):
-        result, _, _ = run_of(problem, executor=executor, threads=1, iteration_limit=nodes, settings=PATIENT)
-    nodes, (beside, units) = result.counters["nodes"], clocks.worked
-    of = result.gap, len(units), sum(units), clocks.own
-    return [
-        Figures(name, "computed", *one, nodes, *of, waited | {"beside": sum(beside)})
-        for *one, waited in zip(widths, clocks.now, clocks.waited, strict=True)
-    ]
+        result, *_ = run_of(
+            problem, lambda _: sum(clocks.worked[1]) >= most, executor=executor, threads=1, settings=PATIENT
+        )
+    beside, units = clocks.worked
+    found = list[Figures]()
+    for width, wall, waited in zip(widths, clocks.now, clocks.waited, strict=True):
+        one = Figures(name, "computed", width, wall, result.counters["nodes"], result.gap, len(units), sum(units))
+        one.coordinator_seconds, one.waited = clocks.own, waited | {"beside": sum(beside)}
+        found.append(one)
+    return found
 
 
 def main() -> None:
@@ -352,7 +361,6 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="*", default=[])
     parser.add_argument("--simulate", type=int, nargs="*", default=[])
     parser.add_argument("--compute", type=int, nargs="*", default=[])
-    parser.add_argument("--nodes", type=int, help="of a computed run, in place of seconds")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--only", nargs="*", default=list(PROBLEMS), choices=list(PROBLEMS))
     parser.add_argument("--json", type=Path)
@@ -367,9 +375,7 @@ def main() -> None:
         parts = [[threaded(name, problem, one, asked.seconds)] for one in asked.threads]
         parts += [simulated(name, problem, asked.simulate, asked.seconds)] if asked.simulate else []
         if asked.compute:
-            rate = threaded(name, problem, 1, 4.0) if asked.nodes is None else None
-            nodes = asked.nodes or int(rate.nodes / rate.wall * asked.seconds * max(asked.compute))
-            parts.append(computed(name, problem, asked.compute, nodes))
+            parts.append(computed(name, problem, asked.compute, asked.seconds))
         for figures in (one for part in parts for one in part):
             print(figures.line(), flush=True)
             found.append(figures)

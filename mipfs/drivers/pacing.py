@@ -17,7 +17,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from mipfs.drivers.pieces import Offer
-from mipfs.drivers.tree import SearchTree
+from mipfs.drivers.tree import Leaf, SearchTree
 from mipfs.plumbing.arrays import Arrays
 from mipfs.plumbing.forget import forget
 from mipfs.result.gap import relative_gap
@@ -43,7 +43,6 @@ class PacedSearch:
         self._is_due = False
         self._work = 0.0
         self.settings: SearchSettings = tree.run.settings.search
-        self._cost = tree.svm_work
         self._is_on = False
         self._climb: Climb | None = None
         self._turn = 0
@@ -54,13 +53,13 @@ class PacedSearch:
         """The searches that go on at once: one where selections are looked at in the order in which they are found.
 
         That is so where a list of them is asked for, or a stop once they get no better. Rows have one solver for all.
-        One is enough for a small tree: what each finds out for itself, the others find out as well.
+        One is enough for a small tree, unless SVMs are dear: what each finds out for itself, the others find out too.
         """
         tree = self._tree
         run, supports = tree.run, tree.supports
         numbers = run.settings.swaps.recent * run.problem.atoms.count
-        most = min(self.settings.strands, max(1, int(tree.work / self.settings.work_per_strand)))
-        most = min(most, max(1, run.settings.swaps.most_numbers // numbers))
+        most = self.settings.strands if tree.is_dear else max(1, int(tree.work / self.settings.work_per_strand))
+        most = min(most, self.settings.strands, max(1, run.settings.swaps.most_numbers // numbers))
         is_one = run.wants_all or supports.validator is not None or not run.problem.selection.is_plain
         is_apart = most > 1 and not is_one and run.options.nodes == "newton"
         return [SearchStrand(supports, is_apart) for _ in range(most if is_apart else 1)]
@@ -117,28 +116,30 @@ class PacedSearch:
             climb(supports, supports.pool, (run.settings.swaps.few,), self.settings.climbed)
 
     def round(self) -> None:
-        """Round the weights that explorations left for it, to incumbents."""
-        self._round_offers(self._take_offers())
+        """Round the weights that explorations left for it, to incumbents; where nothing is out, leaves are closed."""
+        self._tree.close_leaves()
+        self._evaluate(self._take_offers())
 
     def take_jobs(self) -> Sequence[Callable[[], None]]:
         """What is done next beside a batch, in any threads, while the tree takes over more; then `collect` is called.
 
-        Strands round, then solve as many SVMs as the tree's relaxations allow: an enumeration finds the best selection
-        by itself. All that they need of the tree is taken now.
+        Strands round, solve the SVMs of leaves, then as many as the tree's relaxations allow: an enumeration finds the
+        best selection by itself. All that they need of the tree is taken now.
         """
         tree = self._tree
+        tree.measure_svm()
         done = tree.relaxed_work - self._work
         self._work, self._nodes = tree.relaxed_work, tree.n_nodes
         if self._is_due:
             self._begin_anew(True)
             self._is_due = False
-        shares, offers = self._svms_per_strand(done), self._take_offers()
+        shares, offers, leaves = self._svms_per_strand(done), self._take_offers(), tree.leaves
         count = len(self._strands)
-        asked = [(offers[at::count], share) for at, share in enumerate(shares)]
+        asked = [(offers[at::count], leaves[at::count], share) for at, share in enumerate(shares)]
         return [
-            partial(strand.work, partial(self._round_offers, own), share)
-            for strand, (own, share) in zip(self._strands, asked, strict=True)
-            if own or share > 0
+            partial(strand.work, partial(self._evaluate, own, alone), share)
+            for strand, (own, alone, share) in zip(self._strands, asked, strict=True)
+            if own or alone or share > 0
         ]
 
     def collect(self, searched: Callable[[], None]) -> None:
@@ -155,6 +156,7 @@ class PacedSearch:
 
     def _begin_anew(self, is_on: bool) -> None:
         """Make the strands anew, which climb from the incumbent shaken; the first from where the tree points to."""
+        self._tree.measure_svm()
         forget(self, PacedSearch._strands)
         self._is_on, self._turn = is_on, 0
         seed, sigma = self._tree.n_nodes, self._tree.pointed_to() if is_on else None
@@ -165,9 +167,11 @@ class PacedSearch:
         offers, self._tree.offers = self._tree.offers, []
         return offers
 
-    def _round_offers(self, offers: list[Offer], supports: Supports | None = None) -> None:
+    def _evaluate(self, offers: Sequence[Offer], leaves: Sequence[Leaf] = (), supports: Supports | None = None) -> None:
         for sizes, total in offers:
             self._tree.round_sizes(sizes, total, supports)
+        for leaf in leaves:
+            self._tree.solve_leaf(leaf, self._tree.supports if supports is None else supports)
 
     def _svms_per_strand(self, done: float) -> list[int]:
         """How many SVMs of climbs each strand is asked for; of what cannot be shared equally, each has some in turn."""
@@ -191,8 +195,8 @@ class PacedSearch:
         settings, run = self.settings, self._tree.run
         if relative_gap(run.objective, run.bound) <= settings.hopeful:
             least = settings.brief if not self._is_on else 0.0
-            return int(max(settings.few, max(least, settings.beside * done) / self._cost))
-        return int(max(settings.at_once, max(settings.pause, settings.share * done) / self._cost))
+            return int(max(settings.few, max(least, settings.beside * done) / self._tree.svm_work))
+        return int(max(settings.at_once, max(settings.pause, settings.share * done) / self._tree.svm_work))
 
     def _climbs_first(self) -> bool:
         """Whether the climb from the incumbent goes on, which begins after some work."""
@@ -214,5 +218,5 @@ class PacedSearch:
         usual = settings.solves * math.sqrt(work)
         gap = min(1.0, relative_gap(run.objective, run.bound))
         more = usual * settings.eager * max(0.0, gap - settings.hopeful)
-        fruitless = settings.fruitless * max(settings.patience / self._cost, self._improved)
-        return usual + min(more, settings.share * work / self._cost, fruitless)
+        fruitless = settings.fruitless * max(settings.patience / self._tree.svm_work, self._improved)
+        return usual + min(more, settings.share * work / self._tree.svm_work, fruitless)

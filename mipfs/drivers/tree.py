@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -77,9 +76,12 @@ class SearchTree(TreeProof):
         self.n_nodes = self.steps = self.stalled = self.rescued = self.rounding = 0
         self.enumerated = self.svms = self.svm_steps = 0
         self.pace = 0.0
+        self._measured: object = self
+        self._svm_numbers = 0
         self.level = math.inf
         self.above: Arrays = {}
         self.offers = list[Offer]()
+        self.leaves = list[Leaf]()
         self.waiting = NodeQueue(run.room)
         self._memory = NOTHING.memory
         self.splits = list[npt.NDArray[Any]]()
@@ -88,7 +90,7 @@ class SearchTree(TreeProof):
     @property
     def bound(self) -> float:
         """Lower bound on (P): the least over open and closed nodes."""
-        return min(self.floor, self.waiting.least)
+        return min(self.floor, self.waiting.least, *(leaf.node.bound for leaf in self.leaves))
 
     @property
     def cutoff(self) -> float:
@@ -207,6 +209,7 @@ class SearchTree(TreeProof):
 
     def forget(self, taken: Sequence[NodeUnit]) -> None:
         """Keep of a proof that nobody wants what open nodes need; those that are being explored are renumbered, too."""
+        self.reopen_leaves()
         held = [unit.nodes.heads for unit in taken if not unit.goes_on] + [self.waiting.heads]
         duals = self.moved(np.concatenate([heads["dual"] for heads in held]))
         prices = self.prices.only(np.concatenate([heads["prices"] for heads in held]))
@@ -379,12 +382,13 @@ class SearchTree(TreeProof):
         """Take over, in order, what was found below the nodes of units; nodes that nobody came to are open as before.
 
         First all pieces, as whole arrays; then, once `before` is done, what is left as one selection each: these ask
-        for SVMs.
+        for SVMs, and where those are dear, they are closed after the next batch.
         """
         begun = self.steps - self.svm_steps
         leaves = self.enter_all(units, found)
         self.keep_pace(units, found, self.steps - self.svm_steps - begun)
         before()
+        self.close_leaves()
         for node in leaves:
             self.leaf(node)
         self.learn()
@@ -399,8 +403,7 @@ class SearchTree(TreeProof):
     @property
     def per_node(self) -> float:
         """The work of a node that is handed out, in units of `SearchSettings.unit`; 0 where none was seen yet."""
-        size = self.run.problem.data.n_samples * self.relaxation.alive.size
-        return float(self.pace * size / self.run.settings.search.unit)
+        return float(self.pace * self._size / self.run.settings.search.unit)
 
     def enter_all(self, units: Sequence[NodeUnit], found: Sequence[UnitResult | None]) -> list[OpenNode]:
         """Enter what was found, then what others found of the nodes that were stuck in it; returns leaves."""
@@ -498,29 +501,47 @@ class SearchTree(TreeProof):
         self.svm_steps += int(totals["steps"].sum())
 
     def leaf(self, node: OpenNode) -> None:
-        """One selection is left, or none: evaluate it, and close the node with its own dual vector."""
+        """One selection is left, or none: close the node with its own dual vector, at once unless SVMs are dear."""
         problem = self.run.problem
-        pricing = self.relaxation.pricing
         sigma = mask_of(problem.atoms.count, self.relaxation.alive[node.states == INSIDE])
         if node.why == subtree.BARREN or not self.run.oracle.contains(sigma):
             low, high = sigma.astype(float), sigma.astype(float)
             if node.why == subtree.BARREN:
                 high[self.relaxation.alive[node.states == FREE]] = 1.0
-            self.refute(node.place, pricing.by_lp(np.zeros(low.size), low, high)[1])
-            return
-        if is_final := node.bound < self.cutoff:
-            only = np.where(node.states == INSIDE, INSIDE, OUTSIDE).astype(np.int8)
-            whole, q = self.relaxation.rounded(self.alone(sigma))
-            bound = self.relaxation.bound(whole, q, pricing.none, only, math.inf)[0]
-            if bound > node.bound:
-                node = replace(node, bound=bound, dual=self.proof.add_dual(whole, q), y=pricing.none.y)
-        self.close(node, node.bound, is_final=is_final)
+            self.refute(node.place, self.relaxation.pricing.by_lp(np.zeros(low.size), low, high)[1])
+        elif node.bound >= self.cutoff:
+            self.close(node, node.bound, is_final=False)
+        else:
+            self.leaves.append(Leaf(node, sigma))
+            if not self.is_dear:
+                self.close_leaves()
 
-    def alone(self, sigma: npt.NDArray[np.bool_]) -> Array:
-        """The dual vector of a selection of S, near enough to close its leaf; its classifier is offered."""
-        solved = self.supports.subproblem.solve(sigma.astype(float), self.settings.leaf_gap)
-        self.supports.offer(sigma, solved)
-        return solved.svm.alpha
+    def close_leaves(self) -> None:
+        """Close what is one selection each with its own dual vector, which a search beside may have found already."""
+        leaves, self.leaves = self.leaves, []
+        for leaf in leaves:
+            node = leaf.node
+            alpha = self.solve_leaf(leaf, self.supports) if leaf.alpha is None else leaf.alpha
+            only = np.where(node.states == INSIDE, INSIDE, OUTSIDE).astype(np.int8)
+            whole, q = self.relaxation.rounded(alpha)
+            none = self.relaxation.pricing.none
+            bound = self.relaxation.bound(whole, q, none, only, math.inf)[0]
+            if bound > node.bound:
+                node = replace(node, bound=bound, dual=self.proof.add_dual(whole, q), y=none.y)
+            self.close(node, node.bound, is_final=True)
+
+    def reopen_leaves(self) -> None:
+        """Put leaves that wait for their SVMs among the open nodes: they are found once more."""
+        for leaf in self.leaves:
+            self.push(replace(leaf.node, why=subtree.OPEN))
+        self.leaves = []
+
+    def solve_leaf(self, leaf: Leaf, supports: Supports) -> Array:
+        """The dual vector of a leaf's SVM, near enough to close it; the classifier is offered to `supports`."""
+        solved = supports.subproblem.solve(leaf.sigma.astype(float), self.settings.leaf_gap)
+        supports.offer(leaf.sigma, solved)
+        leaf.alpha = alpha = solved.svm.alpha
+        return alpha
 
     def round(self, outcome: RowsOutcome) -> None:
         """Offer what the relaxed σ, and the size of the weights, lead to."""
@@ -559,10 +580,14 @@ class SearchTree(TreeProof):
             self.supports.evaluate(sigma)
 
     @property
+    def _size(self) -> int:
+        """What a Newton step is counted for: samples times features in play."""
+        return max(1, self.run.problem.data.n_samples * self.relaxation.alive.size)
+
+    @property
     def relaxed_work(self) -> float:
         """Newton steps on relaxations so far, times samples and features, in units of `SearchSettings.unit`."""
-        size = self.run.problem.data.n_samples * self.relaxation.alive.size
-        return float((self.steps - self.svm_steps) * size / self.run.settings.search.unit)
+        return float((self.steps - self.svm_steps) * self._size / self.run.settings.search.unit)
 
     @property
     def work(self) -> float:
@@ -570,11 +595,24 @@ class SearchTree(TreeProof):
         scores = self.svms * self.run.settings.completions.worth * self.run.problem.data.n_samples
         return float(self.relaxed_work + scores / self.run.settings.search.unit)
 
-    @cached_property
+    @property
     def svm_work(self) -> float:
-        """What an SVM of the search costs, in these units."""
-        one, data = self.run.settings.search, self.run.problem.data
-        return float((one.call + one.number * (data.block().nnz + one.row * data.n_samples)) / one.unit)
+        """What an SVM of the search costs, in these units, on as many stored numbers as `measure_svm` found."""
+        one = self.run.settings.search
+        return float((one.call + one.row * self.run.problem.data.n_samples + one.number * self._svm_numbers) / one.unit)
+
+    def measure_svm(self) -> None:
+        """Count the stored numbers of the incumbent's columns, or of all: while nothing is searched for beside."""
+        found, problem = self.run.incumbent, self.run.problem
+        if found is not self._measured:
+            columns = None if found is None else problem.atoms.columns(found.selected).ids
+            self._measured, self._svm_numbers = found, problem.data.block(columns).nnz
+
+    @property
+    def is_dear(self) -> bool:
+        """Whether an SVM takes so long that it is solved beside the nodes wherever that can be."""
+        dear: float = self.run.settings.search.dear
+        return self.svm_work >= dear
 
     def nodes_per_rounding(self, n_nodes: int) -> float:
         """How many nodes lie between two roundings at least, which come one after the other, and nodes on all cores."""
@@ -601,12 +639,25 @@ class SearchTree(TreeProof):
 
     @property
     def n_open(self) -> int:
-        """The number of open nodes."""
-        return len(self.waiting)
+        """The number of open nodes, with the leaves that wait for their SVMs."""
+        return len(self.waiting) + len(self.leaves)
 
     def finish(self) -> Proof | None:
         """The proof of the bound; None where none was begun, or where it was lost."""
+        assert not self.leaves
         return self.finish_proof(self.waiting.heads) if self.n_nodes else None
+
+
+@dataclass
+class Leaf:
+    """A node that is one selection of S, and waits for the dual vector of its SVM.
+
+    node, sigma : the node, and its selection (count,) bool;  alpha : (n,) the dual vector, once it is there
+    """
+
+    node: OpenNode
+    sigma: npt.NDArray[np.bool_]
+    alpha: Array | None = None
 
 
 def next_of(places: Integers, least: int) -> int:

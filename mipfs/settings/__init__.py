@@ -211,24 +211,26 @@ class SearchSettings(Declared):
     the other, nodes on all cores."""
     beside: Excess = 0.06
     """The share of the work of the batch before that they may take there, where these are more SVMs."""
-    strands: Count = 8
+    strands: Count = 16
     """Searches that go on at once beside a batch at most, which share these SVMs and the roundings: what one does waits
     for no other. There are as many whatever the threads are."""
     work_per_strand: Positive = 50.0
     """Units of the tree's work to each of them, but for the first: a small tree pays for what several find."""
+    dear: Positive = 0.15
+    """Units that an SVM costs from which on there are as many from the start: some hundred take a second."""
     brief: Excess = 2.0
     """Units of work that they may take there until the first climb has ended."""
     fruitless: Excess = 4.0
     """They end at this multiple of the SVMs that the last improvement took."""
     patience: Excess = 100.0
     """The last improvement is taken to have come no earlier than at this work."""
-    call: Excess = 1e6
+    call: Excess = 8e5
     """What the call of an SVM costs, in the multiplications of `unit`. This and the next two are measured on sonar
-    (0.6 ms), musk1 (0.7), sms (1.7), w8a and usps (6)."""
-    number: Excess = 4.0
-    """What each stored number costs an SVM."""
-    row: Excess = 40.0
-    """Numbers that a row is like in the cost of an SVM."""
+    (0.7 ms), madelon (1.3), sms (2.7), w8a (4 to 6), usps (5) and spambase (4 to 8)."""
+    number: Excess = 200.0
+    """What each stored number of its columns costs an SVM, in all its steps."""
+    row: Excess = 200.0
+    """What each sample costs it."""
     at_once: Count = 10
     """SVMs that may come beside a batch above that gap, whatever its work."""
     pause: Excess = 10.0

@@ -79,6 +79,36 @@ def test_one_thread_and_two_grow_the_same_tree() -> None:
     assert traces[0] == traces[1] == traces[2]
 
 
+@pytest.mark.parametrize("certificate", [True, False])
+def test_leaves_whose_svms_are_dear_wait_for_the_search_beside(
+    certificate: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The optimum that there is where they are closed at once, whoever works; a limit leaves none out of the proof."""
+    problem = one(100, 20, 8, 4.0)
+    dear = BranchSettings(search=SearchSettings(dear=1e-9, after_nodes=0, rest=1e-2, rest_share=10**6))
+    asked: dict[str, Any] = {"batch": 8, "pool_gap": 0.05, "certificate": certificate}
+    waited, close = list[bool](), SearchTree.close_leaves
+    monkeypatch.setattr(
+        SearchTree,
+        "close_leaves",
+        lambda tree: (waited.extend(leaf.alpha is not None for leaf in tree.leaves), close(tree)),
+    )
+    at_once = solve(problem, "branch", **asked)
+    assert waited
+    assert not any(waited)
+    results = [solve(problem, "branch", threads=threads, settings=dear, **asked) for threads in (1, 2)]
+    assert any(waited)
+    assert len({(r.objective, r.bound, r.selected, tuple(sorted(r.counters.items()))) for r in results}) == 1
+    assert results[0].status is Status.OPTIMAL
+    lists = [one.near_optimal["supports"] for one in (results[0], at_once) if one.near_optimal is not None]
+    assert len({tuple(tuple(one["selected"]) for one in found) for found in lists}) == 1
+    for limit in (20, 60, 100, 140):
+        cut = solve(problem, "branch", iteration_limit=limit, settings=dear, **asked)
+        assert cut.bound <= at_once.objective * (1 + 1e-6)
+        report = mipfs.verify(cut, problem.data) if certificate else None
+        assert report is None or report.accepted, report
+
+
 def test_no_more_threads_work_than_there_are_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "cores", lambda: 2)
     assert [machine.at_work(asked) for asked in (None, 1, 2, 8)] == [2, 1, 2, 2]

@@ -22,6 +22,8 @@ from mipfs.settings import BranchSettings, CompletionSettings, SearchSettings
 MEASURED: dict[str, Any] = {"loss": "structural", "measure": "f1", "bias": False}
 OFTEN = {"settings": BranchSettings(search=SearchSettings(rest=1e-3, rest_share=10**6, after_nodes=0))}
 """The tree comes to rest after every few batches."""
+DEAR = {"settings": BranchSettings(search=SearchSettings(rest=1e-3, rest_share=10**6, after_nodes=0, dear=1e-9))}
+"""And SVMs count as dear: those of leaves are solved beside the next batch, by many strands from the start."""
 PAIRS = {
     "settings": BranchSettings(
         search=SearchSettings(rest=1e-9, rest_share=10**9, after_nodes=0),
@@ -48,6 +50,9 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "tree of relaxations": ("branch", {"p": 30, "M": 8}, OFTEN),
     "tree of relaxations, rows": ("branch", {"p": 30, "M": 8, "rows": True}, OFTEN),
     "tree of relaxations, logistic": ("branch", {"p": 24, "M": 6, "loss": "logistic", "C": 8.0}, OFTEN),
+    "tree of relaxations, dear": ("branch", {"p": 30, "M": 8}, DEAR),
+    "tree of relaxations, dear, list": ("branch", {"p": 20, "M": 6}, {**DEAR, "pool_gap": 0.05}),
+    "tree of relaxations, dear, rows": ("branch", {"p": 20, "M": 6, "rows": True}, {**DEAR, "certificate": False}),
     "tree of relaxations, list": ("branch", {"p": 24, "M": 6}, {**OFTEN, "pool_gap": 0.05}),
     "tree of relaxations, list, rows": ("branch", {"p": 20, "M": 6, "rows": True}, {**OFTEN, "pool_size": 8}),
     "tree of relaxations, penalties": ("branch", {"p": 24, "M": None, "lam": 0.2}, OFTEN),
