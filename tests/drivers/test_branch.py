@@ -85,7 +85,7 @@ def test_leaves_whose_svms_are_dear_wait_for_the_search_beside(
 ) -> None:
     """The optimum that there is where they are closed at once, whoever works; a limit leaves none out of the proof."""
     problem = one(100, 20, 8, 4.0)
-    dear = BranchSettings(search=SearchSettings(dear=1e-9, after_nodes=0, rest=1e-2, rest_share=10**6))
+    dear = BranchSettings(search=SearchSettings(dear=1e-9, after_nodes=0, rest=0.1, rest_share=10**6))
     asked: dict[str, Any] = {"batch": 8, "pool_gap": 0.05, "certificate": certificate}
     waited, close = list[bool](), SearchTree.close_leaves
     monkeypatch.setattr(
