@@ -47,7 +47,6 @@ from mipfs.settings import TreeSettings
 
 NO_PLACE = 1 << 62
 """More pieces than ever come together."""
-
 REOPENED = -(2**20)
 """The age of a node that was found to be a leaf before the tree came to rest."""
 
