@@ -119,8 +119,7 @@ def made(seed: int, side: str) -> tuple[mipfs.Instance, mipfs.Problem, str]:
     row = r.integers(0, 4, 9).astype(float) if side != "mixed" else r.integers(-2, 4, 9).astype(float)
     ends = (2.0, np.inf) if side == "lb" else (-np.inf, 2.0)
     problem = mipfs.Problem(data, M=int(r.integers(3, 9)), C=1.0, lam=float(r.choice([0.0, 0.2])))
-    problem = problem.with_rows([row], *ends)
-    return data, problem, problem.rows.names[-1]
+    return data, problem.with_rows([row], *ends, ["moved"]), "moved"
 
 
 @pytest.mark.parametrize(("most", "is_open"), [(together.MOST_NODES, False), (2, True)])
@@ -131,15 +130,22 @@ def test_one_tree_for_all_values_proves_what_each_value_alone_does(
     data, problem, name = made(5, side)
     shared = list[together.SharedTree | None]()
     monkeypatch.setattr(together, "MOST_NODES", most)
-    monkeypatch.setattr(walk, "share", lambda *given: shared.append(together.share(*given)) or shared[-1])
+
+    def share(*given: Any) -> together.SharedTree | None:
+        shared.append(together.share(*given))
+        return shared[-1]
+
+    monkeypatch.setattr(walk, "share", share)
     found = mipfs.frontier(problem, name, [5.0, 3.0, 4.0], gap=1e-6, threads=1)
     assert shared[0] is not None
     assert any(tree.is_open for tree in shared[0].trees) is (is_open and side != "mixed")  # its root closes all
     ordered = sorted(found.points, key=lambda point: point.value, reverse=side == "lb")
     assert all(one.objective >= other.objective for one, other in itertools.pairwise(ordered))
+    rows = problem.rows
+    assert rows is not None
     for point in found.points:
-        end = {"lb" if side == "lb" else "ub": np.array([point.value])}
-        alone = mipfs.solve(problem.replace(rows=dataclasses.replace(problem.rows, **end)), gap=1e-6, threads=1)
+        end: Any = {"lb" if side == "lb" else "ub": np.array([point.value])}
+        alone = mipfs.solve(problem.replace(rows=dataclasses.replace(rows, **end)), gap=1e-6, threads=1)
         assert point.result.status is alone.status is mipfs.Status.OPTIMAL
         assert point.objective == pytest.approx(alone.objective, rel=2e-6)
         assert mipfs.verify(point.result, data, jobs=1).accepted

@@ -38,8 +38,8 @@ from mipfs.run.run import Run
 
 BISECTIONS = 20
 """Of a multiplier, from where the row says nothing to where it decides all."""
-MOST_NODES, MOST_NUMBERS = 4000, 1 << 27
-"""What is relaxed at most, in nodes, and in samples times atoms times nodes: about a second."""
+MOST_NODES, MOST_NUMBERS = 1000, 1 << 25
+"""What is relaxed at most, in nodes, and in samples times atoms times nodes: a second or two."""
 FEWEST, LEAST_NODES = 3, 200
 """Values, and nodes within that, which are worth a tree of all."""
 CARRIED = frozenset({"gap", "time_limit", "memory_limit", "certificate", "threads", "seed"})
@@ -345,15 +345,18 @@ class SharedTree:
             if room > 0 and self.coefficients[j] <= left:
                 states[j], left, room = INSIDE, left - self.coefficients[j], room - 1
         sigma = self._selection(states)
-        if left >= 0.0 and sigma.tobytes() not in self.tried and self._promises(sigma):
-            self._solve(sigma, 1e-7)
+        if left >= 0.0 and sigma.tobytes() not in self.tried:
+            cutoff, least = self._wanted(sigma)
+            if least < cutoff:
+                self._solve(sigma, 1e-7, cutoff)
 
-    def _promises(self, sigma: Mask) -> bool:
-        """Whether no dual vector rules a selection out wherever it is one."""
+    def _wanted(self, sigma: Mask) -> tuple[float, float]:
+        """The value from which on a selection is no incumbent anywhere, and what the dual vectors prove of it."""
         own = sigma[self.base.alive]
+        taken = self.coefficients[own].sum()
         values = self.g - 0.5 * self.scores[:, own].sum(axis=1) + self.base.penalty[own].sum()
-        taken, least = self.coefficients[own].sum(), float(values.max(initial=-math.inf))
-        return any(taken <= end and least < tree.cutoff for tree, end in zip(self.trees, self.ends, strict=True))
+        cutoffs = [tree.cutoff for tree, end in zip(self.trees, self.ends, strict=True) if taken <= end]
+        return max(cutoffs, default=-math.inf), float(values.max(initial=-math.inf))
 
     def _selection(self, states: States) -> Mask:
         return mask_of(self.last.atoms.count, self.base.alive[states == INSIDE])

@@ -256,9 +256,10 @@ def frontier(
 ) -> SolutionPath:
     """What a row costs: the proven optimum for every value of its right-hand side.
 
-    The problems are solved from the tightest on, each with the cuts and the support of the one before; a bound of a
-    looser one holds for every tighter one. `SolutionPath.bought` says, between two values, what a unit bought on
-    average, at least and at most. It is no derivative: between two values nothing is known.
+    The problems are solved from the tightest on, each with the cuts and the support of the one before, or where one row
+    of small data moves by one tree for all of them; a bound of a looser one holds for every tighter one.
+    `SolutionPath.bought` says, between two values, what a unit bought on average, at least and at most. It is no
+    derivative: between two values nothing is known.
 
     Parameters
     ----------
