@@ -40,8 +40,9 @@ BISECTIONS = 20
 """Of a multiplier, from where the row says nothing to where it decides all."""
 MOST_NODES, MOST_NUMBERS = 1000, 1 << 25
 """What is relaxed at most, in nodes, and in samples times atoms times nodes: a second or two."""
-WIDEST = 80
-"""Nodes of a level at most: german's have 65, one of sonar's has 281 and ends nowhere near."""
+WIDEST, DOUBLED = 80, 30
+"""Nodes of a level at most, and from how many on it may not be twice as wide as the one before: german's have 65 at
+most, and grow by half. Sonar's double up to 281, and end nowhere near."""
 FEWEST, LEAST_NODES = 3, 200
 """Values, and nodes within that, which are worth a tree of all."""
 CARRIED = frozenset({"gap", "time_limit", "memory_limit", "certificate", "threads", "seed"})
@@ -179,7 +180,9 @@ class SharedTree:
         size = self.last.data.n_samples * max(1, self.base.alive.size)
         budget, nodes = min(MOST_NODES, MOST_NUMBERS // size), self._root()
         while 0 < len(nodes) <= WIDEST and self.n_nodes + len(nodes) < budget and not self._must_stop(run):
-            nodes = self._next_level(nodes)
+            before, nodes = len(nodes), self._next_level(nodes)
+            if DOUBLED < len(nodes) > 1.9 * before:
+                break
         for side in (side for node in nodes for side in node.sides):
             self.trees[side.value].is_open = True
         for tree in self.trees:
