@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,9 @@ from mipfs.check.rounding import CertificateError
 from mipfs.cli import main
 from mipfs.cli.frontier import parse_steps
 from mipfs.data.weight_rows import parity
-from tests.two_checkers import second
+from mipfs.drivers import together
+from mipfs.lab.studies import walk
+from tests.two_checkers import data_of, remembered, second, verdicts
 
 DATA = "instances/credit.csv"
 VALUES = [9.0, 5.0, 3.0]
@@ -105,6 +109,65 @@ def test_a_parity_has_a_frontier_over_its_ends(data: mipfs.Instance, tmp_path: P
         check_stated(document)
     with pytest.raises(second().Rejected):
         second().judge_path(document, content, second().Source(Path(DATA)), None)
+
+
+def made(seed: int, side: str) -> tuple[mipfs.Instance, mipfs.Problem, str]:
+    """A small problem with one row, which has an end on a side; its name."""
+    r = np.random.default_rng(seed)
+    X = r.normal(size=(40, 9))
+    data = mipfs.Instance.from_arrays(X, np.where(X[:, 0] + X[:, 1] - X[:, 2] + r.normal(size=40) > 0.0, 1, -1))
+    row = r.integers(0, 4, 9).astype(float) if side != "mixed" else r.integers(-2, 4, 9).astype(float)
+    ends = (2.0, np.inf) if side == "lb" else (-np.inf, 2.0)
+    problem = mipfs.Problem(data, M=int(r.integers(3, 9)), C=1.0, lam=float(r.choice([0.0, 0.2])))
+    return data, problem.with_rows([row], *ends, ["moved"]), "moved"
+
+
+@pytest.mark.parametrize(("most", "is_open"), [(together.MOST_NODES, False), (2, True)])
+@pytest.mark.parametrize("side", ["ub", "lb", "mixed"])
+def test_one_tree_for_all_values_proves_what_each_value_alone_does(
+    side: str, most: int, is_open: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, problem, name = made(5, side)
+    shared = list[together.SharedTree | None]()
+    monkeypatch.setattr(together, "MOST_NODES", most)
+
+    def share(*given: Any) -> together.SharedTree | None:
+        shared.append(together.share(*given))
+        return shared[-1]
+
+    monkeypatch.setattr(walk, "share", share)
+    found = mipfs.frontier(problem, name, [5.0, 3.0, 4.0], gap=1e-6, threads=1)
+    assert shared[0] is not None
+    assert any(tree.is_open for tree in shared[0].trees) is (is_open and side != "mixed")  # its root closes all
+    ordered = sorted(found.points, key=lambda point: point.value, reverse=side == "lb")
+    assert all(one.objective >= other.objective for one, other in itertools.pairwise(ordered))
+    rows = problem.rows
+    assert rows is not None
+    for point in found.points:
+        end: Any = {"lb" if side == "lb" else "ub": np.array([point.value])}
+        alone = mipfs.solve(problem.replace(rows=dataclasses.replace(rows, **end)), gap=1e-6, threads=1)
+        assert point.result.status is alone.status is mipfs.Status.OPTIMAL
+        assert point.objective == pytest.approx(alone.objective, rel=2e-6)
+        assert mipfs.verify(point.result, data, jobs=1).accepted
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_both_checkers_accept_the_proofs_of_one_tree(seed: int, tmp_path: Path) -> None:
+    with remembered():
+        data, problem, name = made(seed, ("ub", "lb", "mixed")[seed % 3])
+    for point in mipfs.frontier(problem, name, [5.0, 3.0, 4.0], threads=1).points:
+        point.result.save(tmp_path / "r.json")
+        with np.load(tmp_path / "r.cert.npz") as arrays:
+            said = verdicts(json.loads((tmp_path / "r.json").read_text()), dict(arrays), data, data_of(data))
+        assert said[:2] == ("accepted", "accepted"), said
+
+
+def test_a_limit_ends_one_tree_and_leaves_the_rest_to_the_points() -> None:
+    _, problem, name = made(7, "ub")
+    found = mipfs.frontier(problem, name, [3.0, 4.0, 5.0], time_limit=1e-9, threads=1)
+    assert {point.result.stop_reason.name for point in found.points} <= {"TIME_LIMIT", "GAP_CLOSED"}
+    assert together.share([problem] * 3, "ub", {"branching": "most-fractional"}) is None
 
 
 def test_what_is_no_frontier_is_refused(data: mipfs.Instance) -> None:

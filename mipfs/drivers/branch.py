@@ -33,6 +33,7 @@ from mipfs.drivers.executor import Executor, Exploration, PendingUnit
 from mipfs.drivers.pacing import PacedSearch
 from mipfs.drivers.replanted import Replanting
 from mipfs.drivers.shelf import load_published
+from mipfs.drivers.together import SharedTree
 from mipfs.drivers.tree import SearchTree
 from mipfs.errors import UsageError
 from mipfs.formulation.program import check_size
@@ -132,6 +133,8 @@ class Options(SupportOptions):
         Its workers explore the nodes (`mipfs.drivers.workers`), not threads of this process.
     executor : Executor, optional
         Whoever else explores the nodes (`mipfs.drivers.executor`), for one run at a time.
+    shared : SharedTree, optional
+        What `mipfs.frontier` searches for all its points (`mipfs.drivers.together`): it is asked first.
     """
 
     certificate: bool = True
@@ -145,6 +148,7 @@ class Options(SupportOptions):
     device: Literal["cpu", "cuda"] | None = None
     client: Any = field(default=None, repr=False, compare=False)
     executor: Executor | None = field(default=None, repr=False, compare=False)
+    shared: SharedTree | None = field(default=None, repr=False, compare=False)
     SETTINGS: ClassVar = BranchSettings
 
     def steering(self, settings: BranchSettings) -> BranchSettings:
@@ -491,6 +495,9 @@ def search(run: Run) -> Steps:
     """Solve the problem of `run` with all its atoms in play."""
     if run.problem.is_one_master:
         yield from _by_one_master(run)
+        return
+    if run.options.shared is not None and run.options.shared.settle(run):
+        yield None
         return
     begun = gbd.begin(run)
     if begun is None:

@@ -192,14 +192,19 @@ class RowsRelaxation:
         return other
 
     def _made_stronger(self, derived: Sequence[ChvatalGomory]) -> RowsRelaxation:
+        other = self.with_rows_of(self._base.replace(derived=(*self._base.derived, *derived)))
+        # It is made here once, before threads ask for it.
+        _ = other.boolean
+        return other
+
+    def with_rows_of(self, problem: Problem) -> RowsRelaxation:
+        """The node solver of a problem that differs in its rows alone."""
         other = copy.copy(self)
-        other.problem = self._base.replace(derived=(*self._base.derived, *derived))
+        other.problem = problem
         other.pricing = Pricing(other.problem.selection)
         other.propagation = Propagation(other.problem.selection, other.alive)
         other._known = []
         forget(other, RowsRelaxation.boolean)
-        # It is made here once, before threads ask for it.
-        _ = other.boolean
         return other
 
     @cached_property

@@ -28,6 +28,7 @@ from typing import Any
 
 from mipfs import drivers
 from mipfs.drivers.default import DEFAULT
+from mipfs.drivers.together import SharedTree, share
 from mipfs.errors import UsageError
 from mipfs.lab.studies.between import between_points
 from mipfs.lab.studies.chains import SolvedStep, walk_chains
@@ -255,9 +256,10 @@ def frontier(
 ) -> SolutionPath:
     """What a row costs: the proven optimum for every value of its right-hand side.
 
-    The problems are solved from the tightest on, each with the cuts and the support of the one before; a bound of a
-    looser one holds for every tighter one. `SolutionPath.bought` says, between two values, what a unit bought on
-    average, at least and at most. It is no derivative: between two values nothing is known.
+    The problems are solved from the tightest on, each with the cuts and the support of the one before, or where one row
+    of small data moves by one tree for all of them; a bound of a looser one holds for every tighter one.
+    `SolutionPath.bought` says, between two values, what a unit bought on average, at least and at most. It is no
+    derivative: between two values nothing is known.
 
     Parameters
     ----------
@@ -293,6 +295,8 @@ def frontier(
     walk = PathWalk(
         DEFAULT if driver is None else driver, {"seed": seed, **options}, cold, on_begin, on_point, tuple(observers)
     )
+    if steps.row is not None and walk.driver == "branch":
+        walk.shared = share(steps.problems, steps.row.side, walk.options)
     points = _tighten_bounds(walk.points(steps), steps.row)
     points.sort(key=lambda point: steps.turn(point.place))
     axes = {axis: [*asked] for axis, asked in steps.asked.items()}
@@ -391,6 +395,7 @@ class PathWalk:
         self.gap_asked = float(options.get("gap", fields["gap"]))
         self.interrupted = False
         self.store: PointStore | None = None
+        self.shared: SharedTree | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """In other processes nobody hears of the solves."""
@@ -471,7 +476,9 @@ class PathWalk:
         given: dict[str, Any] = {}
         own = drivers.get_driver(self.driver)
         grows = hasattr(own, "grows_over_atoms") and own.grows_over_atoms(problem, self.options.get("active"))
-        if self.takes_pool and not grows:
+        if self.shared is not None:
+            given["shared"], best = self.shared, ()
+        elif self.takes_pool and not grows:
             given["pool"] = pool = carry_cuts(pool, problem)
         start = support(pool, problem, best) if best and self.takes_start else None
         if start is not None:

@@ -1,0 +1,444 @@
+"""One tree for all values of a row's end: what a frontier searches before its points, which differ in that alone.
+
+    a node is one for every value that it is open at, each with its own fixings, incumbent and proof
+    relax a node at one of its values; the dual vector bounds it at every other one, too, once the row's multiplier is
+    the best there: close it where a bound reaches the cutoff, fix what is fixed there, split the rest for all of them
+
+Neighbours share most of what they need: german (M = 10, C = 1) takes 379 relaxations for twelve budgets, and 1,939 for
+one after the other. A value that the budget of nodes leaves open is searched like any other problem, from the incumbent
+found here. Nodes are relaxed level by level, all those of one value in one compiled call.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.drivers.replanted import BoundedNodes
+from mipfs.drivers.tree_proof import TreeProof
+from mipfs.drivers.waiting import packed_all, unpack_open_node
+from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, States, WarmStart
+from mipfs.inner.old_duals import scores_all
+from mipfs.inner.rows_node import RowsRelaxation, choose_relaxation
+from mipfs.inner.subproblem import SolvedSubproblem, Subproblem
+from mipfs.kernels.bound import U, gains, rounded_down
+from mipfs.kernels.structures import LIMITS
+from mipfs.kernels.units import OPEN_NODE, FirstDuals
+from mipfs.plumbing.arrays import Array, Integers, Mask, mask_of, replace_at
+from mipfs.problem import Problem
+from mipfs.proof.duals import DualStore
+from mipfs.proof.evidence import empty_proof
+from mipfs.run.run import Run
+
+BISECTIONS = 20
+"""Of a multiplier, from where the row says nothing to where it decides all."""
+MOST_NODES, MOST_NUMBERS = 1000, 1 << 25
+"""What is relaxed at most, in nodes, and in samples times atoms times nodes: a second or two."""
+WIDEST, DOUBLED = 80, 30
+"""Nodes of a level at most, and from how many on it may not be twice as wide as the one before: german's have 65 at
+most, and grow by half. Sonar's double up to 281, and end nowhere near."""
+FEWEST, LEAST_NODES = 3, 200
+"""Values, and nodes within that, which are worth a tree of all."""
+CARRIED = frozenset({"gap", "time_limit", "memory_limit", "certificate", "threads", "seed"})
+"""Options that it knows of."""
+RELAXED_BY = "kernels", "batch"
+CLEAR = 0.4
+"""A node is left once upper − lower is at most this share of its distance to the cutoff: a dual vector is to serve at
+other values too, so it is solved further than in a tree of its own."""
+RHO = 0.5
+"""Where the smoothing of the root begins."""
+
+
+@dataclass(eq=False)
+class NodeAtValue:
+    """A node at one of the values: its place in that value's proof, what is fixed there, and what bounds it."""
+
+    value: int
+    place: int
+    states: States
+    bound: float = -math.inf
+    dual: int = 0
+    y: float = 0.0
+
+
+@dataclass(eq=False)
+class SharedNode:
+    """A node where it is open, from the tightest value on, and where its relaxation begins.
+
+    at, atom : the value that it was relaxed at last, and what that would split; −1 for none
+    """
+
+    sides: list[NodeAtValue]
+    warm: WarmStart
+    at: int = -1
+    atom: int = -1
+
+    def side(self, value: int) -> NodeAtValue | None:
+        """The node at a value, if it is open there."""
+        return next((side for side in self.sides if side.value == value), None)
+
+
+class ValueTree(TreeProof):
+    """The proof at one value, with the dual vectors of all.
+
+    Parameters
+    ----------
+    run : Run, of the problem with this value, which gets the incumbents
+    relaxation : RowsRelaxation, with the rows of that problem
+    duals : DualStore
+    """
+
+    def __init__(self, run: Run, relaxation: RowsRelaxation, duals: DualStore) -> None:
+        self.relaxation = relaxation
+        super().__init__(run)
+        self.proof.duals = duals
+        self.is_open = False
+        self.n_nodes = self.steps = self.n_svms = 0
+
+    @property
+    def cutoff(self) -> float:
+        """Nodes are closed from here on."""
+        return self.run.cutoff
+
+
+class SharedTree:
+    """The search at all values.
+
+    Parameters
+    ----------
+    problems : problems that differ in one end of their only row, from the tightest on
+    sign : float, 1 where that is an upper end, −1 for a lower one
+    """
+
+    def __init__(self, problems: Sequence[Problem], sign: float) -> None:
+        self.problems, self.sign, self.last = problems, sign, problems[-1]
+        self.ends = np.array([self._end(one) for one in problems])
+        self.trees: list[ValueTree] = []
+        self._last_run: Run | None = None
+
+    def _end(self, problem: Problem) -> float:
+        """The end of the row, of "at most"."""
+        rows = problem.selection.rows
+        return float(rows.high[0] if self.sign > 0.0 else -rows.low[0])
+
+    def settle(self, run: Run) -> bool:
+        """Whether the problem of a run is solved by what is shared; the first one that asks has it searched."""
+        value = int(np.flatnonzero(self.ends == self._end(run.problem))[0])
+        if not self.trees:
+            self._begin(run)
+            self._search(run)
+        tree = self.trees[value]
+        for known in (tree.run.incumbent, None if self._last_run is None else self._last_run.incumbent):
+            if known is not None:
+                run.offer(known.selected, known.w, known.b)
+        self._last_run = run  # of a tighter value: what it finds is allowed at the next
+        if tree.is_open:
+            return False
+        run.raise_bound(min(tree.floor, run.objective))
+        tree.run.bound, run.closed, run.iteration = run.bound, True, tree.n_nodes
+        run.outcome.proof = tree.finish_proof(np.empty(0, OPEN_NODE))
+        run.count(nodes=tree.n_nodes, newton_steps=tree.steps, subproblems=tree.n_svms)
+        return True
+
+    def _begin(self, run: Run) -> None:
+        """A proof for every value, one node solver, one solver of SVMs."""
+        low, high = self.last.selection.sigma_bounds()
+        alive, stop = np.flatnonzero(high > 0.5), np.zeros(1, dtype=np.int8)
+        settings = run.settings
+        self.base = RowsRelaxation(
+            self.last, alive, lambda: self._must_stop(run), stop, settings.relaxation, nodes=settings.nodes,
+            batch=settings.batch, relax=run.options.relax,
+        )  # fmt: skip
+        self.first = np.where(low[alive] > 0.5, INSIDE, FREE).astype(np.int8)
+        self.most = alive.size + 1 if self.last.M is None else self.last.M
+        self.tol = max(1e-10, 0.02 * run.options.gap)
+        duals = empty_proof(self.last).duals
+        assert isinstance(duals, DualStore)
+        self.store = duals
+        self.trees = [
+            ValueTree(Run(one, run.options), self.base.with_rows_of(one), self.store) for one in self.problems
+        ]
+        self.subproblem = Subproblem(self.last, lambda: self._must_stop(run))
+        self.coefficients = self.sign * self.base.pricing.on_atoms.toarray()[alive, 0]
+        self.g, self.scores = np.empty(0), np.empty((0, alive.size))
+        self.tried, self.leaves = set[bytes](), dict[bytes, int]()
+        self.n_nodes = 0
+
+    def _must_stop(self, run: Run) -> bool:
+        """Whether to give up; what is left of the first point's time is for that point."""
+        limit = run.options.time_limit
+        return run.must_stop or (limit is not None and run.elapsed > 0.5 * limit)
+
+    def _search(self, run: Run) -> None:
+        """Level by level, until nothing is open, or the budget is spent."""
+        size = self.last.data.n_samples * max(1, self.base.alive.size)
+        budget, nodes = min(MOST_NODES, MOST_NUMBERS // size), self._root()
+        while 0 < len(nodes) <= WIDEST and self.n_nodes + len(nodes) < budget and not self._must_stop(run):
+            before, nodes = len(nodes), self._next_level(nodes)
+            if DOUBLED < len(nodes) > 1.9 * before:
+                break
+        for side in (side for node in nodes for side in node.sides):
+            self.trees[side.value].is_open = True
+        for tree in self.trees:
+            tree.is_open |= tree.run.incumbent is None or not tree.floor >= tree.cutoff
+
+    def _next_level(self, nodes: Sequence[SharedNode]) -> list[SharedNode]:
+        """What is left once each of some nodes is relaxed at the value at which most of its way is left."""
+        groups, cutoff = defaultdict[int, list[SharedNode]](list), self._cutoffs()
+        for node in nodes:
+            groups[max(node.sides, key=lambda side: cutoff[side.value] - side.bound).value].append(node)
+        self._apply([pair for value, members in groups.items() for pair in self._relaxed(value, members)])
+        for node in nodes:
+            if (side := node.side(node.at)) is not None:
+                self._dive(side, node.warm.w)
+        return [below for node in nodes for below in self._go_on(node)]
+
+    def _cutoffs(self) -> Array:
+        return np.array([tree.cutoff for tree in self.trees])
+
+    def _root(self) -> list[SharedNode]:
+        """The root where its rows leave it something, relaxed at the middle value, and from there at each."""
+        node = SharedNode([], WarmStart(np.zeros(self.first.size, np.float32), 0.0, RHO))
+        for value, tree in enumerate(self.trees):
+            after = tree.relaxation.propagation(self.first)
+            tree.is_open = after.broken is not None
+            if not tree.is_open:
+                node.sides.append(NodeAtValue(value, *tree.take(tree.proof.root, after)))
+        if not node.sides:
+            return []
+        middle = node.sides[len(node.sides) // 2]
+        outcome, _ = self.trees[middle.value].relaxation.solve_root(middle.states, self.tol)
+        node.warm = outcome.warm
+        self._count(middle.value, 1, outcome.steps)
+        dual = self.store.add(outcome.whole, outcome.q)
+        self._score()
+        for side in node.sides:
+            self._dive(side, node.warm.w)
+        self._apply([(node, side, dual) for side in node.sides])
+        for value in [side.value for side in node.sides]:
+            if node.side(value) is not None:
+                self._apply(self._relaxed(value, [node]))
+            if (own := node.side(value)) is not None:
+                self._dive(own, node.warm.w)
+        return [node] if node.sides else []
+
+    def _relaxed(self, value: int, members: Sequence[SharedNode]) -> list[tuple[SharedNode, NodeAtValue, int]]:
+        """Relax nodes at a value in one compiled call; new dual vectors, each with its node wherever that is open."""
+        tree, kernel = self.trees[value], self.base.kernel
+        assert kernel is not None
+        own = [side for node in members if (side := node.side(value)) is not None]
+        warm = [node.warm for node in members]
+        nodes = packed_all(
+            np.array([side.states for side in own]), np.array([one.w for one in warm]),
+            np.array([one.b for one in warm]), RHO,
+        )  # fmt: skip
+        nodes.heads["bound"], nodes.heads["rho"] = [side.bound for side in own], [one.rho for one in warm]
+        limits = np.zeros(len(own), LIMITS)
+        limits["cutoff"], limits["tol"], limits["level"] = tree.cutoff, self.tol, -math.inf
+        limits["share"], limits["rises"] = CLEAR, 1.0
+        duals = FirstDuals.of_store(*self.store.packed(np.array([side.dual for side in own])))
+        sides, prices = tree.relaxation.propagation.sides, np.array([[side.y] for side in own])
+        found = kernel.explore_all(nodes, duals, limits, sides, prices)
+        self._count(value, len(own), int(found.totals["steps"].sum()))
+        count, sizes, kept = found.totals["duals"] - 1, found.totals["bytes"], found.duals
+        ends = kept["end"] + np.repeat(np.cumsum(sizes) - sizes, count)
+        first = self.store.extend(found.packed, ends, kept["grid"], kept["top"], kept["width"])
+        dual, back = first + np.cumsum(count) - count, np.cumsum(found.counts) - found.counts
+        for k, node in enumerate(members):
+            node.at, node.atom = value, -1
+            if found.counts[k]:
+                node.atom = abs(int(found.back.heads["atom"][back[k]])) - 1
+                node.warm = unpack_open_node(found.back, int(back[k]), self.first.size)[1]
+        return [(node, side, int(dual[k])) for k, node in enumerate(members) if count[k] for side in node.sides]
+
+    def _count(self, value: int, nodes: int, steps: int) -> None:
+        self.n_nodes, tree = self.n_nodes + nodes, self.trees[value]
+        tree.n_nodes, tree.steps = tree.n_nodes + nodes, tree.steps + steps
+
+    def _score(self) -> None:
+        """Evaluate the dual vectors that are new in the store."""
+        if self.g.size < len(self.store):
+            g, scores, _ = scores_all(self.base, self.store.part(np.arange(self.g.size, len(self.store))))
+            self.g, self.scores = np.append(self.g, g), np.concatenate([self.scores, scores])
+
+    def _apply(self, fresh: Sequence[tuple[SharedNode, NodeAtValue, int]]) -> None:
+        """Bound nodes at their values by dual vectors; close them there, or fix what is fixed."""
+        self._score()
+        if not fresh:
+            return
+        states = np.array([side.states for _, side, _ in fresh])
+        value, dual = np.array([[side.value, d] for _, side, d in fresh]).T
+        gain, cutoff = gains(self.scores[dual], self.base.penalty), self._cutoffs()[value]
+        y = -self.sign * self._multipliers(gain, self.ends[value], states)
+        bounded = self._bounded(dual, y, value, states)
+        inside, out = bounded.screen(cutoff[:, None])
+        for k, (node, side, d) in enumerate(fresh):
+            if bounded.bound[k] > side.bound:
+                side.bound, side.dual, side.y = float(bounded.bound[k]), d, float(y[k])
+            if side.bound >= cutoff[k]:
+                self._close(node, side)
+            elif inside[k].any() or out[k].any():
+                goes = np.flatnonzero(inside[k]), np.flatnonzero(out[k])
+                tree = self.trees[side.value]
+                side.place, side.states = tree.screen(side.place, d, y[k : k + 1], side.states, *goes, float(cutoff[k]))
+                self._propagate(node, side)
+
+    def _bounded(self, dual: Integers, y: Array, value: Integers, states: States) -> BoundedNodes:
+        """Nodes (m, k) bounded by dual vectors and multipliers: each rounded as `Pricing.of` rounds one of a row."""
+        parts = self.sign * y * self.ends[value]
+        constant = np.where(y == 0.0, 0.0, rounded_down(parts, np.abs(parts), 1))
+        shift = self.sign * y[:, None] * self.coefficients
+        slack = 1.01 * 5 * U * np.abs(shift)
+        priced = rounded_down(self.base.penalty - shift - slack, np.abs(self.base.penalty) + np.abs(shift) + slack, 0)
+        priced = np.where(y[:, None] == 0.0, self.base.penalty, priced)
+        g = self.g[dual]
+        base = rounded_down(g + constant, np.abs(g) + np.abs(constant), 2)
+        return BoundedNodes.of(base, gains(self.scores[dual], priced), states, self.most)
+
+    def _multipliers(self, gain: Array, end: Array, states: States) -> Array:
+        """The size of the row's multiplier that bounds each node (m, k) best, by the slope of that convex function."""
+        own, places = self.coefficients, np.arange(gain.shape[1])
+        free, room = states == FREE, self.most - np.count_nonzero(states == INSIDE, axis=1)
+        left = end - (states == INSIDE) @ own
+
+        def slope(y: Array) -> Array:
+            adjusted = np.where(free, gain - y[:, None] * own, -np.inf)
+            order = np.argsort(-adjusted, axis=1)
+            counts = (places < room[:, None]) & (np.take_along_axis(adjusted, order, axis=1) > 0.0)
+            return np.asarray(left - np.where(counts, own[order], 0.0).sum(axis=1))
+
+        least = float(np.abs(own[own != 0.0]).min(initial=math.inf))
+        low, high = np.zeros(end.size), np.full(end.size, 2.0 * float(gain.max(initial=0.0)) / least)
+        idle = slope(low) >= 0.0
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (low + high)
+            rises = slope(middle) >= 0.0
+            low, high = np.where(rises, low, middle), np.where(rises, middle, high)
+        return np.where(idle, 0.0, high)
+
+    def _propagate(self, node: SharedNode, side: NodeAtValue) -> None:
+        """Fix what the row fixes; a node that it leaves nothing is no longer open at that value."""
+        left = self.ends[side.value] - self.coefficients[side.states == INSIDE].sum()
+        if self.coefficients.min() >= 0.0 and left >= self.coefficients[side.states == FREE].max(initial=0.0):
+            return
+        tree = self.trees[side.value]
+        after = tree.relaxation.propagation(side.states)
+        side.place, side.states = tree.take(side.place, after)
+        if after.broken is not None:
+            tree.refute(side.place, tree.relaxation.propagation.ray(after.broken))
+            node.sides.remove(side)
+
+    def _close(self, node: SharedNode, side: NodeAtValue, *, is_final: bool = False) -> None:
+        tree = self.trees[side.value]
+        tree.proof.close(side.place, side.dual, tree.shown(np.array([side.y])))
+        tree.done(side.bound, is_final=is_final)
+        node.sides.remove(side)
+
+    def _dive(self, side: NodeAtValue, w: npt.NDArray[np.floating[Any]]) -> None:
+        """Offer the selection of a node that takes the largest weights, as far as the row allows at a value."""
+        order = np.argsort(-np.abs(w), kind="stable")
+        states = np.where(side.states == INSIDE, INSIDE, OUTSIDE).astype(np.int8)
+        left = self.ends[side.value] - self.coefficients[states == INSIDE].sum()
+        room = self.most - np.count_nonzero(states == INSIDE)
+        for j in order[(side.states[order] == FREE) & (w[order] != 0.0)].tolist():
+            if room > 0 and self.coefficients[j] <= left:
+                states[j], left, room = INSIDE, left - self.coefficients[j], room - 1
+        sigma = self._selection(states)
+        if left >= 0.0 and sigma.tobytes() not in self.tried:
+            cutoff, least = self._wanted(sigma)
+            if least < cutoff:
+                self._solve(sigma, 1e-7, cutoff)
+
+    def _wanted(self, sigma: Mask) -> tuple[float, float]:
+        """The value from which on a selection is no incumbent anywhere, and what the dual vectors prove of it."""
+        own = sigma[self.base.alive]
+        taken = self.coefficients[own].sum()
+        values = self.g - 0.5 * self.scores[:, own].sum(axis=1) + self.base.penalty[own].sum()
+        cutoffs = [tree.cutoff for tree, end in zip(self.trees, self.ends, strict=True) if taken <= end]
+        return max(cutoffs, default=-math.inf), float(values.max(initial=-math.inf))
+
+    def _selection(self, states: States) -> Mask:
+        return mask_of(self.last.atoms.count, self.base.alive[states == INSIDE])
+
+    def _solve(self, sigma: Mask, tol: float, enough: float = math.inf) -> SolvedSubproblem:
+        """Solve the SVM of a selection, and offer its classifier wherever that is allowed."""
+        self.tried.add(sigma.tobytes())
+        solved = self.subproblem.solve(sigma.astype(float), tol, enough)
+        taken = self.coefficients[sigma[self.base.alive]].sum()
+        for tree, end in zip(self.trees, self.ends, strict=True):
+            tree.n_svms = self.subproblem.count if tree is self.trees[0] else 0
+            if solved.value < tree.run.objective and taken <= end and tree.run.oracle.contains(sigma):
+                tree.run.offer(solved.ids, solved.svm.w, solved.svm.b)
+        return solved
+
+    def _go_on(self, node: SharedNode) -> Iterator[SharedNode]:
+        """What is left of a node that was relaxed: itself, where it is closed at that value; else its children."""
+        for side in list(node.sides):
+            if side.bound >= self.trees[side.value].cutoff:
+                self._close(node, side)
+            elif not np.any(side.states == FREE) or np.count_nonzero(side.states == INSIDE) >= self.most:
+                self._close_leaf(node, side)
+        if node.sides and node.side(node.at) is None:
+            yield node
+        elif node.sides:
+            free = np.any([side.states == FREE for side in node.sides], axis=0)
+            if node.atom < 0 or not free[node.atom]:
+                node.atom = int(np.argmax(np.where(free, np.abs(node.warm.w), -1.0)))
+            yield from self._children(node)
+
+    def _children(self, node: SharedNode) -> list[SharedNode]:
+        """Both sides of a split; a value at which the atom is fixed goes on in one of them."""
+        out, inside = SharedNode([], node.warm), SharedNode([], node.warm)
+        for side in node.sides:
+            state = side.states[node.atom]
+            if state != FREE:
+                (inside if state == INSIDE else out).sides.append(side)
+                continue
+            places = self.trees[side.value].proof.split(side.place, int(self.base.alive[node.atom]))
+            for child, place, kept in zip((out, inside), places, (OUTSIDE, INSIDE), strict=True):
+                states = replace_at(side.states, node.atom, kept)
+                below = NodeAtValue(side.value, place, states, side.bound, side.dual, side.y)
+                child.sides.append(below)
+                self._propagate(child, below)
+        return [child for child in (inside, out) if child.sides]
+
+    def _close_leaf(self, node: SharedNode, side: NodeAtValue) -> None:
+        """One selection is left at a value: the dual vector of its SVM closes it."""
+        sigma, tree = self._selection(side.states), self.trees[side.value]
+        only = np.where(side.states == INSIDE, INSIDE, OUTSIDE).astype(np.int8)
+        for again in (False, True):
+            if again or sigma.tobytes() not in self.leaves:
+                solved = self._solve(sigma, tree.run.settings.tree.leaf_gap, math.inf if again else tree.cutoff)
+                self.leaves[sigma.tobytes()] = self.store.add(*self.base.rounded(solved.svm.alpha))
+            dual = self.leaves[sigma.tobytes()]
+            bound = self.base.bound(*self.store.get(dual), self.base.pricing.none, only, math.inf)[0]
+            if bound > side.bound:
+                side.bound, side.dual, side.y = bound, dual, 0.0
+            if side.bound >= tree.cutoff:
+                break
+        self._close(node, side, is_final=True)
+
+
+def share(problems: Sequence[Problem], side: str, options: Mapping[str, Any]) -> SharedTree | None:
+    """The search for problems that differ in one end of a row, from the tightest on; None where it does not carry them.
+
+    Parameters
+    ----------
+    side : "ub" or "lb", which end of the row it is
+    options : of the driver `branch`, as they are given
+    """
+    one = problems[-1]
+    if len(problems) < FEWEST or not CARRIED.issuperset(options) or one.is_one_master or one.exponent:
+        return None
+    rows, size = one.selection.rows, one.data.n_samples * one.atoms.count
+    is_single = len(rows) == 1 and not len(rows.extra) and not one.weight_rows and not one.derived
+    is_held = one.atoms.is_held and one.data.block().is_stored
+    if not (is_single and is_held) or MOST_NUMBERS // max(1, size) < LEAST_NODES:
+        return None
+    return SharedTree(problems, 1.0 if side == "ub" else -1.0) if choose_relaxation(one) in RELAXED_BY else None
