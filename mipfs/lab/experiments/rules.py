@@ -80,8 +80,8 @@ CLAIMS = {
     "greedy one, and than a filter before (ours)",
     "cards": "A card of few points whose features and points are proven together has smaller test errors than one in "
     "two steps (ours)",
-    "parity": "Where the mean scores of two groups must be alike, the exact choice has smaller test errors than parity on "
-    "features chosen without it, and than dropping what tells the groups apart (ours)",
+    "parity": "Where the mean scores of two groups must be alike, the exact choice has smaller test errors than parity "
+    "on features chosen without it, and than dropping what tells the groups apart (ours)",
     "budgets": "Under two budgets at once the exact choice has smaller test errors than gain per share of the budgets, "
     "and than counting (ours)",
 }
@@ -106,15 +106,15 @@ DESIGN = (
     f"{CARD_M} features, points from -{POINTS} to {POINTS}, logistic loss; `joint` proves features and points together "
     f"(at most {CARD_SECONDS:g} s), `two steps` are the best points for the proven features, `rounded` the weights of "
     "these features, in the units of the card's columns, as shares of the largest, rounded, with the best scale and "
-    f"intercept. *Parity* (with *budgets*, rows of 29 November 2026): {len(GROUPS)} columns of four sets part people into "
-    "those above its mean on the training rows and the others, and are no features; of the others at most "
-    f"{PARITY_M} are selected, so that the mean scores of both on the training rows are at most {CLOSER:g} times as far "
-    "apart as those of the best choice without parity (`free`, no rival). `exact` has parity as a row over the weights, "
-    "`fitted after` keeps the features of `free` and fits them under that row, `dropped` drops what moves the means "
-    "apart the most until they are near enough. *Budgets*: made prices and minutes of every feature, as in the study "
-    f"`prices` those of its two draws, and of each {SHARE:.0%} of what all features cost; `exact` has two rows, `greedy` "
-    "adds the affordable feature of the steepest gradient squared per share of the budgets that it takes, `counted` is "
-    "the best support of M features for the largest M whose support is affordable."
+    f"intercept. *Parity* (with *budgets*, rows of 29 November 2026): {len(GROUPS)} columns of four sets part people "
+    "into those above its mean on the training rows and the others, and are no features; of the others at most "
+    f"{PARITY_M} are selected, so that the mean scores of both on the training rows are at most {CLOSER:g} times as "
+    "far apart as those of the best choice without parity (`free`, no rival). `exact` has parity as a row over the "
+    "weights, `fitted after` keeps the features of `free` and fits them under that row, `dropped` drops what moves the "
+    "means apart the most until they are near enough. *Budgets*: made prices and minutes of every feature, as in the "
+    f"study `prices` those of its two draws, and of each {SHARE:.0%} of what all features cost; `exact` has two rows, "
+    "`greedy` adds the affordable feature of the steepest gradient squared per share of the budgets that it takes, "
+    "`counted` is the best support of M features for the largest M whose support is affordable."
 )
 
 
