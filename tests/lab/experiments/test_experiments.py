@@ -5,8 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import signal
 import sys
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -54,6 +57,7 @@ from mipfs.lab.sketch import select
 from mipfs.plumbing.arrays import Array
 from mipfs.report.blocks import NamedValues, ReportBlock, Sentence, Table
 from mipfs.result.result import StopReason
+from mipfs.run import side_by_side
 
 INSTANCES = Path(__file__).parents[3] / "instances"
 REPORTS = Path(__file__).parents[3] / "reports" / "studies"
@@ -102,6 +106,44 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.slow
+def test_a_unit_in_which_ctrl_c_came_is_not_stored_and_those_before_it_are(tmp_path: Path) -> None:
+    """Also where what the unit calls takes the signal as a limit and gives what it has."""
+
+    def measure(unit: Unit) -> list[Row]:
+        if unit.params["k"] == 1:
+            with suppress(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+        return [{"value": unit.params["k"]}]
+
+    study = Study("struck", "", "", "", lambda: [Unit({"k": k}) for k in range(3)], measure, lambda rows: [])
+    found = run(study, tmp_path, jobs=1)
+    assert found.interrupted
+    assert [row["value"] for row in found.rows] == [0]
+    assert set(StudyStore(tmp_path / ROWS, "struck").lines()) == {"k=0"}
+
+
+@pytest.mark.slow
+def test_ctrl_c_loses_no_unit_that_another_process_has_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This process is in a long unit while the other one does all others."""
+    monkeypatch.setattr(side_by_side, "BEGIN_SECONDS", 0.0)
+
+    def measure(unit: Unit) -> list[Row]:
+        if unit.params["k"] == 0:
+            end = time.monotonic() + 60.0
+            while not (tmp_path / ROWS).is_file() or (tmp_path / ROWS).read_bytes().count(b"\n") < 3:
+                assert time.monotonic() < end
+                time.sleep(0.02)
+            signal.raise_signal(signal.SIGINT)
+        return [{"value": unit.params["k"]}]
+
+    study = Study("struck", "", "", "", lambda: [Unit({"k": k}) for k in range(4)], measure, lambda rows: [])
+    found = run(study, tmp_path, jobs=2)
+    assert found.interrupted
+    assert [row["value"] for row in found.rows] == [1, 2, 3]
+
+
 def test_the_folder_holds_report_pictures_and_every_number(tmp_path: Path) -> None:
     found = run(made(), tmp_path)
     found.save(tmp_path)
