@@ -222,8 +222,8 @@ def _claim_projections(rows: Sequence[Row]) -> PaperClaim:
     parts.append(below_ratio("CPU seconds with r/2 over BSS's", seconds, 1.0))
     means = ", ".join(f"{name} {percent(mean(some, 'error'))}" for (name,), some in group_rows(rows, "method").items())
     said = (
-        "Approximate BSS gains with more projections, is comparable to BSS, RRQR, RFE and all features, and cheaper "
-        "than BSS (Paul 2016, Table 4)"
+        "Approximate BSS gains with more projections, is comparable to RRQR, RFE and all features (LPSVM was not run), "
+        "and stands for BSS at less cost (Paul 2016, section 5.5 and Table 4)"
     )
     return judge_claim(
         said, parts, f"mean errors: {means}; here 200 documents and 3,700 to 6,300 words, CCAT is far larger"

@@ -171,13 +171,22 @@ NAMES = {"fgm": "FGM", "l1": "the ℓ1-SVM", "slr": "PROX-SLR", "l1-lr": "ℓ1-L
 
 
 def _against_l1(rows: Sequence[Row], one: str, other: str) -> PaperClaim:
-    """A relaxation against its ℓ1-regularised counterpart."""
+    """A relaxation against its ℓ1-regularised counterpart.
+
+    More features that matter are said of choices of at least half as many as matter: 200 of 400 in the paper.
+    """
     mine, theirs = NAMES[one], NAMES[other]
     draws = BY_DRAW if one == "fgm" else "by draw"
     found = _pair_draws(rows, one, other)
+    sizes = {tuple(row.get(k) for k in CELL): row["size"] for row in of(rows, method=one)}
+    many = [row for row in rows if 2 * sizes[tuple(row.get(k) for k in CELL)] >= INFORMATIVE]
     parts = [
         higher(f"accuracy of {mine} less that of {theirs}, {draws}, mean over B and types", found),
-        higher("number of features that matter", _pair_draws(rows, one, other, "recovered"), (1.0, "")),
+        higher(
+            f"number of features that matter, where {INFORMATIVE // 2} or more are selected",
+            _pair_draws(many, one, other, "recovered"),
+            (1.0, ""),
+        ),
     ]
     said = f"{mine} is more accurate than {theirs} with as many features, and recovers more (Tan 2014, Figures 2 and 3)"
     details = f"both refitted: {describe_pairs(_pair_draws(rows, f'{one} unbias', f'{other} unbias'))}"
@@ -238,17 +247,16 @@ def _one_norm(rows: Sequence[Row]) -> PaperClaim:
     """By split of the sets whose products can be stored; the paper's text speaks of the time alone."""
     ratios = [theirs / mine for mine, theirs in _pair_draws(rows, "products", "l1 products", "seconds")]
     parts = [
-        higher("accuracy less that of ℓ1-PSVM, by split, mean over B", _pair_draws(rows, "products", "l1 products")),
-        above_ratio("CPU seconds of ℓ1-PSVM over FGM's", ratios, 1.0),
+        above_ratio("CPU seconds of ℓ1-PSVM over FGM's, by split, mean over B", ratios, 1.0),
+        higher("accuracy of FGM less that of ℓ1-PSVM", _pair_draws(rows, "products", "l1 products")),
     ]
     said = (
-        "FGM over products is more accurate than ℓ1-PSVM, the ℓ1-SVM over as many (Tan 2014, Figure 14), and trained "
-        "faster (section 6.4)"
+        "FGM over products is trained faster than ℓ1-PSVM, the ℓ1-SVM over as many (Tan 2014, section 6.4), and is "
+        "more accurate (Figure 14 alone); here there are hundreds or thousands of products, in the paper 10^5 and more"
     )
     details = (
-        f"less ℓ1-PSVM refitted: {describe_pairs(_pair_draws(rows, 'products', 'l1 products unbias'))}; here there "
-        f"are hundreds or "
-        "thousands of products, in the paper 10^5 and more; means of ratios are geometric"
+        f"less ℓ1-PSVM refitted: {describe_pairs(_pair_draws(rows, 'products', 'l1 products unbias'))}; "
+        "means of ratios are geometric"
     )
     return judge_claim(said, parts, details)
 
@@ -277,7 +285,10 @@ def _claim_groups(every: Sequence[Row]) -> PaperClaim:
     )
     if wide:
         details += f"; Figure 16, of more features, at all sizes: {spread(_pair_draws(wide, 'fgm', 'group lasso'))}"
-    said = "FGM over groups is more accurate than the group lasso with as many groups (Tan 2014, Figure 15)"
+    said = (
+        "FGM over groups is more accurate than the group lasso, solved to a gap of 0.01%, with as many groups (Tan "
+        "2014, Figure 15)"
+    )
     return judge_claim(said, parts, details)
 
 
