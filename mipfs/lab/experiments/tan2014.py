@@ -277,21 +277,22 @@ def _split_scaled(name: str, seed: int) -> PlantedData:
     return PlantedData(Instance.from_arrays(np.asfortranarray(X[train]), y[train]), X[test], y[test], frozenset())
 
 
+def stored_steps(X: Array, Z: Array) -> Array:
+    """Columns of Z, `LEVELS` a feature, whose products are the histogram intersection kernel between X's ends."""
+    width = np.ptp(X, axis=0) / LEVELS
+    level = np.rint((Z - X.min(axis=0)) / np.where(width > 0.0, width, 1.0))
+    reached = level[:, :, None] >= np.arange(1, LEVELS + 1)
+    return np.asfortranarray((reached * np.sqrt(width)[:, None]).reshape(Z.shape[0], -1))
+
+
 @lru_cache(maxsize=1)
 def _split_into_steps(name: str, seed: int) -> PlantedData:
-    """A split whose features are the columns of their steps: the kernel of `LEVELS` levels, stored."""
+    """A split whose features are groups of columns, one for each step."""
     made = _split_scaled(name, seed)
     X = made.data.block().values
-    least, top = X.min(axis=0), np.ptp(X, axis=0)
-    width = np.where(top > 0.0, top, 1.0) / LEVELS
-
-    def steps(Z: Array) -> Array:
-        whole = np.rint((Z - least) / width)[:, :, None] >= np.arange(1, LEVELS + 1)
-        return np.asfortranarray((whole * np.sqrt(width)[:, None]).reshape(Z.shape[0], -1))
-
     groups = {str(j): list(range(LEVELS * j, LEVELS * (j + 1))) for j in range(X.shape[1])}
-    data = Instance.from_arrays(steps(X), made.data.y)
-    return PlantedData(data, steps(made.X_test), made.y_test, frozenset(), groups)
+    data = Instance.from_arrays(stored_steps(X, X), made.data.y)
+    return PlantedData(data, stored_steps(X, made.X_test), made.y_test, frozenset(), groups)
 
 
 def _feature_atoms(data: Instance) -> Atoms:

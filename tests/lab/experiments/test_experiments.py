@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import signal
 import sys
@@ -31,6 +32,7 @@ from mipfs.lab.experiments import (
     measures_report,
     prices,
     recall,
+    rules,
     sketch,
     tan2014,
     tan2014_report,
@@ -54,6 +56,7 @@ from mipfs.lab.experiments.tables import (
     standard_error,
 )
 from mipfs.lab.sketch import select
+from mipfs.lab.studies.folds import Fold, fold
 from mipfs.plumbing.arrays import Array
 from mipfs.report.blocks import NamedValues, ReportBlock, Sentence, Table
 from mipfs.result.result import StopReason
@@ -469,6 +472,98 @@ def test_stored_products_have_the_polynomial_kernel() -> None:
     found = tan2014.stored_products(X)
     assert found.shape == (5, 4 + 10)
     assert found @ found.T + 1.0 == pytest.approx((X @ X.T + 1.0) ** 2)
+
+
+def test_stored_steps_have_the_intersection_kernel() -> None:
+    """Of values beyond the training rows' ends too, which count as these ends; a constant feature is nothing."""
+    X = np.column_stack([np.linspace(-1.0, 1.0, 9), np.arange(9.0), np.ones(9)])
+    Z = np.vstack([X, [[-3.0, 20.0, 5.0]]])
+    found = tan2014.stored_steps(X, Z)
+    width = np.array([2.0, 8.0, 0.0]) / tan2014.LEVELS
+    level = np.clip(np.rint((Z[:, :2] - X[:, :2].min(axis=0)) / width[:2]), 0, tan2014.LEVELS)
+    kernel = (width[:2] * np.minimum(level[:, None, :], level[None, :, :])).sum(axis=2)
+    assert found.shape == (10, 3 * tan2014.LEVELS)
+    assert found @ found.T == pytest.approx(kernel)
+
+
+def test_the_three_algorithms_of_the_group_lasso_are_judged_on_groups_and_functions() -> None:
+    rows: list[Row] = [
+        {"part": part, "B": B, "seed": seed, "data": "one", "method": method, "accuracy": accuracy, "size": 3}
+        | {"seconds": seconds * (1 + seed), "C": 1.0}
+        for part in ("lasso", "lasso-steps")
+        for seed in range(6)
+        for B in (2, 10)
+        for method, accuracy, seconds in (("fgm", 0.9, 2), ("fista", 0.8, B), ("bcd", 0.8, 1), ("active", 0.7, 9))
+    ]
+    made, steps = (tan2014_report.of(rows, part=part) for part in ("lasso", "lasso-steps"))
+    accuracy, seconds = (
+        tan2014_report._claim_lasso_accuracy(made, steps),
+        tan2014_report._claim_lasso_seconds(made, steps),
+    )
+    assert (accuracy.verdict, seconds.verdict) == ("refined", "refined")
+    assert "made groups, by draw: accuracy of ACTIVE less FISTA's: 0 better, 6 worse" in accuracy.measured
+    assert "B = 10, by draw: CPU seconds of FISTA over FGM's: 6 of 6 above 1 (p = 0.031), mean 5" in seconds.measured
+    assert "CPU seconds of BCD over FGM's: 0 of 6 above 1" in seconds.measured
+
+
+def _fold_of_people() -> Fold:
+    """80 people, the first of two folds; their third column parts them into two groups that others tell apart too."""
+    random = np.random.default_rng(5)
+    y = np.where(random.random(80) < 0.5, 1.0, -1.0)
+    group = (random.random(80) < 0.5).astype(float)
+    X = random.standard_normal((80, 7)) + 0.6 * y[:, None]
+    X[:, 2] = group
+    X[:, 3:5] += 1.5 * group[:, None]
+    data = mipfs.Instance.from_arrays(np.asfortranarray(X), y, scale="standard")
+    return fold(data, 2, 0, 0)
+
+
+def test_parity_in_the_study_of_rules_holds_and_is_as_cheap_as_can_be() -> None:
+    part = rules.GroupedFold.of(_fold_of_people(), 2)
+    assert part.train.n_features == 6
+    found = part.free.scores(part.train)
+    apart = found[part.of_one].mean() - found[~part.of_one].mean()
+    assert part.shares(part.free).sum() == pytest.approx(apart)
+    assert part.within == pytest.approx(rules.CLOSER * abs(apart))
+    fitted, proven = part.obey(np.arange(6))
+    found = fitted.scores(part.train)
+    assert proven
+    assert abs(found[part.of_one].mean() - found[~part.of_one].mean()) <= part.within * (1 + 1e-6)
+    exact, after, dropped, free = (judge(part) for judge in rules.METHODS["parity"].values())
+    assert free.objective <= exact.objective <= min(after.objective, dropped.objective) * (1 + 1e-4)
+    assert None not in (exact.apart, after.apart, dropped.apart)
+
+
+def test_two_budgets_in_the_study_of_rules_hold() -> None:
+    part = _fold_of_people()
+    costs, budgets = rules._spend_budgets(part)
+    found = [judge(part) for judge in rules.METHODS["budgets"].values()]
+    assert found[0].proven
+    assert found[0].objective <= min(one.objective for one in found) * (1 + 1e-4)
+    affordable = [
+        ids
+        for k in range(8)
+        for ids in itertools.combinations(range(7), k)
+        if np.all(costs[:, ids].sum(axis=1) <= budgets)
+    ]
+    best = min(
+        objective(part.train, plain_svm(part.train, np.array(ids, dtype=np.int64), 1.0, True, "hinge"), 1.0)
+        for ids in affordable
+    )
+    assert found[0].objective == pytest.approx(best, rel=1e-4)
+
+
+@pytest.mark.parametrize(("gains", "verdict"), [((0.0, 0.0), "refuted"), ((0.0, 0.2), "open"), ((0.2, 0.0), "open")])
+def test_f1_on_all_documents_is_open_where_a_grid_is_too_short(gains: tuple[float, float], verdict: str) -> None:
+    """Of what is not ahead, or of all features."""
+    rows: list[Row] = [
+        {"class": k, "method": method, "value": value + k / 100, "last_gain": gain, "gap": 0.05}
+        for k in range(6)
+        for method, value, gain in (("all", 0.8, gains[1]), ("relaxed", 0.7, gains[0]), ("kept", 0.6, gains[0]))
+    ]
+    claim = measures_report._claim_f1(rows, [])
+    assert claim.verdict == verdict
+    assert "-10.00 points" in claim.measured
 
 
 def test_a_peer_counts_where_the_exact_method_was_run() -> None:
