@@ -110,7 +110,9 @@ def _lasso_block(rows: Sequence[Row]) -> ReportBlock:
         (("made groups" if data is None else f"{data}, functions", B, method), some)
         for (data, B, method), some in group_rows(rows, "data", "B", "method").items()
     ]
-    columns = [count("draws"), *CHOSEN, ("gap", lambda some: percent(mean(some, "gap"), 2)), SECONDS]
+    size, (head, matter), reached = CHOSEN
+    known = (head, lambda some: DASH if some[0].get("data") else matter(some))
+    columns = [count("draws"), size, known, reached, ("gap", lambda some: percent(mean(some, "gap"), 2)), SECONDS]
     return tabulate(groups, ["data", "B", "method"], columns, left=3)
 
 
