@@ -43,7 +43,7 @@ HONEST = (
     "with their rows seen. On 29 November the stop after 250 cuts and convergence were given to the published loop, "
     "and GBD-λ its claim, and RFE, the ℓ1-SVM, the projections, the logistic loss, MKL-FGM, the words of Paul 2016, "
     "parity and two budgets theirs, before their rows were measured, as FISTA, BCD and ACTIVE were but for a trial of "
-    "four units; F1 was given to all training documents of six classes, and each of its fits 10 CPU s, after a trial "
+    "four units; F1 was given to all training documents of six classes, and each of its fits 5 CPU s, after a trial "
     "of one; the angle with the true hyperplane and the selection for accuracy became claims, with their rows seen; "
     "and an audit of every claim against its paper changed the parts of five, with their rows seen: few features of "
     "Aytug 2015, FGM against RFE, the features that matter, ℓ1-PSVM, and the refitted ℓ1-SVM on texts. "
