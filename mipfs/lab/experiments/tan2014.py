@@ -155,7 +155,7 @@ class PlantedData:
         }
 
     def judge_groups(self, method: str, linear: Linear, began: float, size: int) -> Row:
-        """The same, counting groups of `size` columns one after the other."""
+        """A classifier on the test rows, its groups of `size` columns counted, and how many of them matter."""
         row = self.judged(method, linear, began)
         chosen = set((linear.ids[linear.w != 0.0] // size).tolist())
         return row | {"size": len(chosen), "recovered": len(chosen & {j // size for j in self.truth})}
