@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 from sklearn.metrics import f1_score
 
 import mipfs
@@ -29,6 +29,7 @@ from mipfs.lab.experiments import (
     fits,
     get_study,
     index,
+    measures,
     measures_report,
     prices,
     recall,
@@ -551,6 +552,25 @@ def test_two_budgets_in_the_study_of_rules_hold() -> None:
         for ids in affordable
     )
     assert found[0].objective == pytest.approx(best, rel=1e-4)
+
+
+@pytest.mark.slow
+def test_a_class_on_all_documents_says_what_its_last_C_gains(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(2)
+    labels, X = np.arange(150) % 3, random.random((150, 12)) * (random.random((150, 12)) < 0.4)
+    X[labels == 1, :2] += 0.5
+    parts = sparse.csc_array(X[:100]), labels[:100], sparse.csc_array(X[100:]), labels[100:]
+    monkeypatch.setattr(measures, "_load_documents", lambda count: parts)
+    monkeypatch.setattr(measures, "WHOLE_M", 3)
+    rows = {row["method"]: row for row in measures._whole_class(1, "f1")}
+    assert set(rows) == {"all", "kept", "relaxed"}
+    assert (rows["all"]["size"], rows["kept"]["size"]) == (12, 3)
+    for row in rows.values():
+        assert -1.0 <= row["last_gain"] <= 1.0
+        assert 0.0 <= row["gap"] < 1.0
+        assert 0.0 < row["validation"] <= 1.0
+    assert rows["all"]["gap"] <= measures.GAP
+    assert measures_report.claims([{"part": "whole", "class": 1, **row} for row in rows.values()])[0].verdict == "open"
 
 
 @pytest.mark.parametrize(("gains", "verdict"), [((0.0, 0.0), "refuted"), ((0.0, 0.2), "open"), ((0.2, 0.0), "open")])
