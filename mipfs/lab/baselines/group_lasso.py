@@ -260,7 +260,7 @@ def fista(design: GroupDesign, c: Array, w: Array, tol: float) -> LassoSolution:
 
 
 Algorithm = Literal["active", "fista", "bcd"]
-ALGORITHMS = ("active", "fista", "bcd")
+ALGORITHMS: tuple[Algorithm, ...] = ("active", "fista", "bcd")
 
 ABOUT = BaselineDescription(
     what="the features (or whole groups of the data) of a logistic group lasso, C searched for M of them, and the SVM",

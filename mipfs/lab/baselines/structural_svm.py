@@ -8,6 +8,7 @@ with in Table 2, and how the columns that another method has chosen are fitted f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,7 @@ from mipfs.lab.baselines.dual_descent import check_all
 from mipfs.lab.baselines.linear import BaselineDescription, Linear, check_weight, linear
 from mipfs.losses.structural import Structural
 from mipfs.measures import get_measure
+from mipfs.plumbing.clock import cpu_clock
 
 ABOUT = BaselineDescription(
     what="the structural SVM of F1 on all features (SVM^perf): a reference, it selects nothing",
@@ -46,6 +48,7 @@ def structural_svm(
     k: int | None = None,
     sigma: npt.NDArray[np.float64] | None = None,
     tol: float = 1e-4,
+    cpu_limit: float = math.inf,
 ) -> Linear:
     """Solve on the given columns.
 
@@ -61,6 +64,8 @@ def structural_svm(
         Of a relaxation: ½ Σ w_j²/σ_j stands for ½ ‖w‖². Ones by default.
     tol : float > 0
         Relative gap between objective and bound to reach.
+    cpu_limit : float, optional
+        CPU seconds after which it ends with the gap that it has.
 
     Returns
     -------
@@ -81,7 +86,9 @@ def structural_svm(
     if ids.ndim != 1 or np.unique(ids).size < ids.size or np.any((ids < 0) | (ids >= data.n_features)):
         raise UsageError(f"columns must be different integers from 0 to {data.n_features - 1}")
     loss = Structural(get_measure(measure, data.y, beta=beta, k=k))
-    svm = loss.Solver(data, np.full(data.n_samples, float(C)), False).solve(ids, sigma, tol=tol)
+    solver, end = loss.Solver(data, np.full(data.n_samples, float(C)), False), cpu_clock() + cpu_limit
+    solver.must_stop = lambda: cpu_clock() >= end
+    svm = solver.solve(ids, sigma, tol=tol)
     return linear(data, ids, svm.w, 0.0, float(C), objective=svm.primal, bound=svm.dual)
 
 

@@ -244,8 +244,8 @@ def _claim_recovery(rows: Sequence[Row]) -> PaperClaim:
 
 def _against_rfe(rows: Sequence[Row]) -> PaperClaim:
     names = {
-        "fgm-b": "FGM-B's accuracy is no worse than RFE's, by split, mean over B",
-        "fgm": "that of the relaxation's own predictor, on more features",
+        "fgm": "FGM's accuracy, on more features, is no worse than RFE's, by split, mean over B",
+        "fgm-b": "FGM-B's, on as many",
     }
     parts = [no_worse(words, average_pairs(rows, m, "rfe", "accuracy", CELL, CELL[:2])) for m, words in names.items()]
     said = "FGM and FGM-B are competitive with or better than RFE on small data sets (Tan 2010, Table 3)"

@@ -1,11 +1,14 @@
-"""What exactness is good for where a selection must obey: directions, columns that are alike, cards of few points."""
+"""What exactness is good for where a selection must obey.
+
+Directions, columns that are alike, cards of few points, parity of two groups, two budgets at once.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,9 +16,11 @@ import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.data.instance import Row as Inequality
+from mipfs.data.weight_rows import parity
 from mipfs.lab.baselines.linear import Linear, plain_svm
 from mipfs.lab.experiments import sets
-from mipfs.lab.experiments.fits import error, objective, select_greedily, solve_by
+from mipfs.lab.experiments.fits import error, objective, scores, select_greedily, solve_by
+from mipfs.lab.experiments.prices import COUNTS, prices
 from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
 from mipfs.lab.experiments.tables import (
     STANDING,
@@ -51,12 +56,22 @@ SAME = 1e-6
 ALIKE = 0.5
 """Columns of at least this correlation, in size, say the same."""
 POINTS, CARD_M, CARD_SECONDS = 2, 5, 60.0
-CELL = ("data", "fold")
+GROUPS = (
+    ("heart_statlog", "sex"), ("heart_statlog", "age"), ("german", "Age"), ("german", "Personal-status"),
+    ("pima", "Age"), ("pima", "Pregnant"), ("australian", "A1"), ("australian", "A2"),
+)  # fmt: skip
+"""Columns that part people into two groups, those above its mean and the others."""
+PARITY_M, CLOSER, SHARE = 5, 0.5, 0.2
+"""Features under parity, the share that is allowed of how far apart the groups are without it, and that of all prices
+which is each of two budgets."""
+CELL, WHERE = ("data", "by", "fold"), ("data", "by")
 ENOUGH = 5
 TITLES = {
     "directions": "Weights of known direction",
     "alike": "At most one of two columns that say the same",
     "cards": "Cards of few points",
+    "parity": "Mean scores of two groups that must be alike",
+    "budgets": "Two budgets at once",
 }
 CLAIMS = {
     "directions": "Where directions are known, the exact choice under signs has smaller test errors than dropping what "
@@ -65,8 +80,18 @@ CLAIMS = {
     "greedy one, and than a filter before (ours)",
     "cards": "A card of few points whose features and points are proven together has smaller test errors than one in "
     "two steps (ours)",
+    "parity": "Where the mean scores of two groups must be alike, the exact choice has smaller test errors than parity "
+    "on features chosen without it, and than dropping what tells the groups apart (ours)",
+    "budgets": "Under two budgets at once the exact choice has smaller test errors than gain per share of the budgets, "
+    "and than counting (ours)",
 }
-RIVALS = {"directions": ("dropped",), "alike": ("greedy", "filtered"), "cards": ("two steps", "rounded")}
+RIVALS = {
+    "directions": ("dropped",),
+    "alike": ("greedy", "filtered"),
+    "cards": ("two steps", "rounded"),
+    "parity": ("fitted after", "dropped"),
+    "budgets": ("greedy", "counted"),
+}
 """What the exact method of a part is judged against."""
 
 DESIGN = (
@@ -81,7 +106,15 @@ DESIGN = (
     f"{CARD_M} features, points from -{POINTS} to {POINTS}, logistic loss; `joint` proves features and points together "
     f"(at most {CARD_SECONDS:g} s), `two steps` are the best points for the proven features, `rounded` the weights of "
     "these features, in the units of the card's columns, as shares of the largest, rounded, with the best scale and "
-    "intercept."
+    f"intercept. *Parity* (with *budgets*, rows of 29 November 2026): {len(GROUPS)} columns of four sets part people "
+    "into those above its mean on the training rows and the others, and are no features; of the others at most "
+    f"{PARITY_M} are selected, so that the mean scores of both on the training rows are at most {CLOSER:g} times as "
+    "far apart as those of the best choice without parity (`free`, no rival). `exact` has parity as a row over the "
+    "weights, `fitted after` keeps the features of `free` and fits them under that row, `dropped` drops what moves the "
+    "means apart the most until they are near enough. *Budgets*: made prices and minutes of every feature, as in the "
+    f"study `prices` those of its two draws, and of each {SHARE:.0%} of what all features cost; `exact` has two rows, "
+    "`greedy` adds the affordable feature of the steepest gradient squared per share of the budgets that it takes, "
+    "`counted` is the best support of M features for the largest M whose support is affordable."
 )
 
 
@@ -92,6 +125,11 @@ def units() -> list[Unit]:
         for k in range(FOLDS)
         for part in TITLES
         for name in sets.FEW_FEATURES
+        if part != "parity"
+    ] + [
+        Unit({"part": "parity", "data": name, "by": by, "fold": k}, needs=name)
+        for k in range(FOLDS)
+        for name, by in GROUPS
     ]
 
 
@@ -99,6 +137,8 @@ def measure(unit: Unit) -> list[Row]:
     """Every method of a part on one fold."""
     asked = unit.params
     part = fold(sets.read(asked["data"]), FOLDS, SEED, asked["fold"])
+    if asked["part"] == "parity":
+        part = GroupedFold.of(part, sets.feature_names(asked["data"]).index(asked["by"]))
     rows: list[Row] = []
     for method, judge in METHODS[asked["part"]].items():
         began = cpu_clock()
@@ -118,12 +158,14 @@ class Judged:
     size : int, features in it
     objective : float, on the training rows
     proven : bool or None, where its objective is claimed to be the best
+    apart : float or None, how far the mean scores of two groups are apart on the test rows
     """
 
     error: float
     size: int
     objective: float
     proven: bool | None = None
+    apart: float | None = None
 
     @classmethod
     def of_linear(cls, part: Fold, fitted: Linear, proven: bool | None = None) -> Judged:
@@ -140,14 +182,14 @@ def _correlations(data: Instance) -> Array:
     return np.asarray(table.T @ table / np.outer(norms, norms).clip(1e-300))
 
 
-def _select_exactly(data: Instance, within: Integers | None = None, **more: Any) -> tuple[Linear, bool]:
-    """The SVM on the best M of some columns, and whether these are proven.
+def _select_exactly(data: Instance, within: Integers | None = None, most: int = M, **more: Any) -> tuple[Linear, bool]:
+    """The SVM on the best M (or `most`) of some columns, and whether these are proven.
 
     Where bounds on the weights bind it is the solver's classifier. Else it is the plain SVM, as for whatever chooses:
     the intercept of a hinge SVM is often not unique.
     """
     within = np.arange(data.n_features) if within is None else within
-    problem = Problem(data.only(within), M=min(M, within.size), C=C, **more)
+    problem = Problem(data.only(within), M=min(most, within.size), C=C, **more)
     result = solve_by(problem, "branch", iteration_limit=NODES)
     ids = np.sort(data.columns_of(result.selected))
     fitted = plain_svm(data, ids, C, True, "hinge")
@@ -266,11 +308,123 @@ def _round_weights(part: Fold) -> Judged:
     return _judge_card(part, replace(rounded, scale=scale, intercept=float(solved.b), objective=float(solved.primal)))
 
 
-METHODS: dict[str, dict[str, Callable[[Fold], Judged]]] = {
+@dataclass(frozen=True, eq=False)
+class GroupedFold(Fold):
+    """A fold whose people are of two groups.
+
+    Attributes
+    ----------
+    of_one, of_one_tested : (n,) and (m,) of bool, who is of the one among the training and the test rows
+    """
+
+    of_one: npt.NDArray[np.bool_]
+    of_one_tested: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, part: Fold, place: int) -> GroupedFold:
+        """Parted by the column at a place, which is no feature any more."""
+        at = [place]
+        kept = np.setdiff1d(np.arange(part.train.n_features), at)
+        column = (part.train.stated(np.array(at)) * part.train.scale[at] + part.train.shift[at]).ravel()
+        train = part.train.only(kept)
+        who = column > column.mean(), part.X[:, place] > column.mean()
+        return cls(train, part.X[:, kept], part.y, part.rows, part.shift[kept], part.scale[kept], *who)
+
+    def judge(self, fitted: Linear, proven: bool | None = None) -> Judged:
+        """With how far the groups are apart."""
+        found = scores(fitted, self.X)
+        apart = abs(float(found[self.of_one_tested].mean() - found[~self.of_one_tested].mean()))
+        return replace(Judged.of_linear(self, fitted, proven), apart=apart)
+
+    def shares(self, fitted: Linear) -> Array:
+        """What every feature adds to the distance of the mean scores on the training rows."""
+        X = self.train.stated(fitted.ids) * self.train.scale[fitted.ids]
+        return np.asarray(fitted.w * (X[self.of_one].mean(axis=0) - X[~self.of_one].mean(axis=0)))
+
+    @cached_property
+    def free(self) -> Linear:
+        """The best choice without parity."""
+        return _select_exactly(self.train, most=PARITY_M)[0]
+
+    @property
+    def within(self) -> float:
+        """How far apart the means may be."""
+        return CLOSER * abs(float(self.shares(self.free).sum()))
+
+    def obey(self, ids: Integers) -> tuple[Linear, bool]:
+        """The best choice of some columns under parity."""
+        rows = parity(self.train.only(ids), self.of_one, self.within)
+        return _select_exactly(self.train, ids, PARITY_M, weight_rows=rows)
+
+
+def _obey_parity(part: GroupedFold) -> Judged:
+    return part.judge(*part.obey(np.arange(part.train.n_features)))
+
+
+def _fit_parity_after(part: GroupedFold) -> Judged:
+    return part.judge(part.obey(part.free.ids)[0])
+
+
+def _drop_what_parts(part: GroupedFold) -> Judged:
+    """Select without parity, drop what moves the means apart the most, until they are near enough."""
+    left, fitted = np.arange(part.train.n_features), part.free
+    while abs(float(part.shares(fitted).sum())) > part.within:
+        left = np.setdiff1d(left, fitted.ids[[int(np.argmax(np.abs(part.shares(fitted))))]])
+        fitted = _select_exactly(part.train, left, PARITY_M)[0]
+    return part.judge(fitted)
+
+
+def _ignore_parity(part: GroupedFold) -> Judged:
+    return part.judge(part.free)
+
+
+def _spend_budgets(part: Fold) -> tuple[Array, Array]:
+    """Money and minutes of every feature (2, p), and what there is of both (2,)."""
+    costs = np.array([prices(part.train.n_features, draw) for draw in (1, 2)])
+    return costs, np.floor(SHARE * costs.sum(axis=1))
+
+
+def _obey_budgets(part: Fold) -> Judged:
+    costs, budgets = _spend_budgets(part)
+    names = part.train.feature_names
+    given = [
+        Inequality(what, dict(zip(names, cost.tolist(), strict=True)), -math.inf, float(budget))
+        for what, cost, budget in zip(("money", "minutes"), costs, budgets, strict=True)
+    ]
+    rows = Rows.of(given, {name: j for j, name in enumerate(names)})
+    return Judged.of_linear(part, *_select_exactly(part.train, most=len(names), rows=rows))
+
+
+def _add_per_share(part: Fold) -> Judged:
+    """The affordable column of the steepest gradient squared for what it takes of both budgets."""
+    costs, budgets = _spend_budgets(part)
+
+    def worth(steep: Array, ids: Integers) -> Array:
+        fits = np.all(costs <= (budgets - costs[:, ids].sum(axis=1))[:, None], axis=0)
+        return np.where(fits, steep / (costs / budgets[:, None]).sum(axis=0), 0.0)
+
+    return Judged.of_linear(part, plain_svm(part.train, select_greedily(part.train, C, worth), C, True, "hinge"))
+
+
+def _count_affordable(part: Fold) -> Judged:
+    """The best M features, whatever they cost, for the largest M that can be paid."""
+    costs, budgets = _spend_budgets(part)
+    ids = np.empty(0, dtype=np.int64)
+    for M in (M for M in COUNTS if part.train.n_features > M):
+        best = _select_exactly(part.train, most=M)[0].ids
+        ids = best if np.all(costs[:, best].sum(axis=1) <= budgets) else ids
+    return Judged.of_linear(part, plain_svm(part.train, ids, C, True, "hinge"))
+
+
+METHODS: dict[str, dict[str, Callable[[Any], Judged]]] = {
     "directions": {"exact": _obey_directions, "dropped": _drop_against, "free": _ignore_directions},
     "alike": {"exact": _exclude_alike, "greedy": _add_steepest, "filtered": _filter_alike},
     "cards": {"joint": _prove_card, "two steps": _point_selected, "rounded": _round_weights},
-}
+    "parity": {
+        "exact": _obey_parity, "fitted after": _fit_parity_after, "dropped": _drop_what_parts, "free": _ignore_parity,
+    },
+    "budgets": {"exact": _obey_budgets, "greedy": _add_per_share, "counted": _count_affordable},
+}  # fmt: skip
 """The first of each part is the exact one."""
 
 
@@ -285,7 +439,10 @@ def report(rows: Sequence[Row]) -> list[ReportBlock]:
 
 
 def _by_set(rows: Sequence[Row], methods: Sequence[str]) -> ReportBlock:
-    groups = [((str(data),), some) for (data,), some in group_rows(rows, "data").items()]
+    groups = [
+        ((str(data) if by is None else f"{data}, by {by}",), some)
+        for (data, by), some in group_rows(rows, *WHERE).items()
+    ]
     columns = [
         ("folds", lambda some: str(len(group_rows(some, "fold")))),
         ("proven", lambda some: out_of(of(some, method=methods[0]))),
@@ -296,7 +453,7 @@ def _by_set(rows: Sequence[Row], methods: Sequence[str]) -> ReportBlock:
 
 def _pair_sets(rows: Sequence[Row], exact: str, other: str) -> list[tuple[float, float]]:
     """Mean errors of the exact method and of another one on every set, over folds."""
-    return average_pairs(rows, exact, other, "error", CELL, ("data",))
+    return average_pairs(rows, exact, other, "error", CELL, WHERE)
 
 
 def _totals_block(rows: Sequence[Row], part: str) -> ReportBlock:
@@ -317,16 +474,19 @@ def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     found = []
     for part, rivals in RIVALS.items():
         some = of(rows, part=part)
-        if len(group_rows(some, "data")) < ENOUGH:
+        if len(group_rows(some, *WHERE)) < ENOUGH:
             continue
-        exact = next(iter(METHODS[part]))
+        exact, by = next(iter(METHODS[part])), "by set and group" if part == "parity" else "by set"
         parts = [
-            lower(f"mean test error of {exact} less that of {rival}, by set", _pair_sets(some, exact, rival))
+            lower(f"mean test error of {exact} less that of {rival}, {by}", _pair_sets(some, exact, rival))
             for rival in rivals
         ]
         excess = ", ".join(f"{rival} {percent(mean(of(some, method=rival), 'excess'), 1)}" for rival in rivals)
         proven = percent(mean(of(some, method=exact), "proven"), 0)
         details = f"training objectives above the exact one: {excess}; {proven} of the exact ones are proven"
+        if part == "parity":
+            apart = [f"{method} {mean(of(some, method=method), 'apart'):.2f}" for method in METHODS[part]]
+            details += f"; how far the mean scores are apart on test rows: {', '.join(apart)}"
         found.append(judge_claim(CLAIMS[part], parts, details))
     return found
 
@@ -334,7 +494,7 @@ def claims(rows: Sequence[Row]) -> list[PaperClaim]:
 STUDY = Study(
     "rules",
     "What exactness is good for under rules",
-    "ours; signs, conflicts and cards of points",
+    "ours; signs, conflicts, cards of points, parity and budgets",
     DESIGN,
     units,
     measure,

@@ -317,15 +317,15 @@ def run(
         return time_limit is None or time.monotonic() - began < time_limit
 
     try:
-        with hearing_signals(), closing(run_tasks(_measure_unit, study, left, jobs, more=has_time)) as found:
-            for number, (k, measured) in enumerate(found, 1):
-                if isinstance(measured, LostFit):
-                    raise measured
-                done[left[k].key] = store.add(left[k], *measured)
+        with hearing_signals(), closing(run_tasks(_store_unit, (study, store), left, jobs, more=has_time)) as found:
+            for number, (_, line) in enumerate(found, 1):
+                if isinstance(line, LostFit):
+                    raise line
                 if tell is not None:
                     tell(len(asked) - len(left) + number, len(asked))
     except KeyboardInterrupt:
         interrupted = True
+    done = store.lines()
     lines = [done[unit.key] for unit in every if unit.key in done]
     reached = sum(unit.key in done for unit in asked)
     return StudyResults(study, lines, len(asked), reached, len(every), skipped, interrupted)
@@ -352,15 +352,31 @@ def check_folder(folder: Path) -> None:
             raise UsageError(f"{folder} holds a {name} that is none of a study; give the study a folder of its own")
 
 
+def _store_unit(given: tuple[Study, StudyStore], unit: Unit) -> Line:
+    """Measure a unit and store it, in whatever process: Ctrl-C then loses none that is finished."""
+    study, store = given
+    measured = _measure_unit(study, unit)
+    with hold_signals():
+        return store.add(unit, *measured)
+
+
 def _measure_unit(study: Study, unit: Unit) -> tuple[Sequence[Row], float]:
-    """The rows of a unit and its CPU seconds; what the package refuses is a row that says so."""
+    """The rows of a unit and its CPU seconds; what the package refuses is a row that says so.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        A signal came, maybe to something that took it as a limit: its rows would be no measurement.
+    """
     began = cpu_clock()
-    with threadpool_limits(1), warnings.catch_warnings():
+    with hearing_signals() as strike, threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             rows = study.measure(unit)
         except MipfsError as error:
             rows = [{"failed": str(error).splitlines()[0]}]
+    if strike.has_been:
+        raise KeyboardInterrupt
     return rows, cpu_clock() - began
 
 

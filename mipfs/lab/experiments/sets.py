@@ -40,6 +40,11 @@ def labels(name: str) -> npt.NDArray[Any]:
     return found
 
 
+def feature_names(name: str) -> list[str]:
+    """The names of the columns of a set that has some."""
+    return (Path(os.environ[VARIABLE]) / name / "features.txt").read_text(encoding="utf-8").splitlines()
+
+
 @lru_cache(maxsize=2)
 def read(name: str) -> Instance:
     """A data set, scaled; what is standardised is dense, as not every method centres sparse columns.

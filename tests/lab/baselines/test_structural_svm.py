@@ -40,6 +40,14 @@ def test_value_weights_and_bound(name: str, given: dict[str, Any]) -> None:
         np.testing.assert_allclose(found.w, w, atol=1e-4 * max(1.0, np.abs(w).max()))
 
 
+def test_a_limit_of_cpu_seconds_leaves_a_gap_that_is_said() -> None:
+    X, y = draw(7, 60, 20)
+    data = Instance.from_arrays(X, y)
+    whole, cut = (structural_svm(data, "f1", 100.0, tol=1e-8, cpu_limit=limit) for limit in (1e9, 0.0))
+    assert cut.bound < whole.objective * (1 - 1e-3)
+    assert cut.objective > whole.objective * (1 + 1e-3)
+
+
 def test_some_columns_in_any_order_and_on_any_scale() -> None:
     X, y = draw(5, 8, 5)
     losses, V = labellings("f1", y)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
+import signal
 import sys
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 from sklearn.metrics import f1_score
 
 import mipfs
@@ -25,9 +29,11 @@ from mipfs.lab.experiments import (
     fits,
     get_study,
     index,
+    measures,
     measures_report,
     prices,
     recall,
+    rules,
     sketch,
     tan2014,
     tan2014_report,
@@ -51,9 +57,11 @@ from mipfs.lab.experiments.tables import (
     standard_error,
 )
 from mipfs.lab.sketch import select
+from mipfs.lab.studies.folds import Fold, fold
 from mipfs.plumbing.arrays import Array
 from mipfs.report.blocks import NamedValues, ReportBlock, Sentence, Table
 from mipfs.result.result import StopReason
+from mipfs.run import side_by_side
 
 INSTANCES = Path(__file__).parents[3] / "instances"
 REPORTS = Path(__file__).parents[3] / "reports" / "studies"
@@ -102,6 +110,44 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.slow
+def test_a_unit_in_which_ctrl_c_came_is_not_stored_and_those_before_it_are(tmp_path: Path) -> None:
+    """Also where what the unit calls takes the signal as a limit and gives what it has."""
+
+    def measure(unit: Unit) -> list[Row]:
+        if unit.params["k"] == 1:
+            with suppress(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+        return [{"value": unit.params["k"]}]
+
+    study = Study("struck", "", "", "", lambda: [Unit({"k": k}) for k in range(3)], measure, lambda rows: [])
+    found = run(study, tmp_path, jobs=1)
+    assert found.interrupted
+    assert [row["value"] for row in found.rows] == [0]
+    assert set(StudyStore(tmp_path / ROWS, "struck").lines()) == {"k=0"}
+
+
+@pytest.mark.slow
+def test_ctrl_c_loses_no_unit_that_another_process_has_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This process is in a long unit while the other one does all others."""
+    monkeypatch.setattr(side_by_side, "BEGIN_SECONDS", 0.0)
+
+    def measure(unit: Unit) -> list[Row]:
+        if unit.params["k"] == 0:
+            end = time.monotonic() + 60.0
+            while not (tmp_path / ROWS).is_file() or (tmp_path / ROWS).read_bytes().count(b"\n") < 3:
+                assert time.monotonic() < end
+                time.sleep(0.02)
+            signal.raise_signal(signal.SIGINT)
+        return [{"value": unit.params["k"]}]
+
+    study = Study("struck", "", "", "", lambda: [Unit({"k": k}) for k in range(4)], measure, lambda rows: [])
+    found = run(study, tmp_path, jobs=2)
+    assert found.interrupted
+    assert [row["value"] for row in found.rows] == [1, 2, 3]
+
+
 def test_the_folder_holds_report_pictures_and_every_number(tmp_path: Path) -> None:
     found = run(made(), tmp_path)
     found.save(tmp_path)
@@ -427,6 +473,117 @@ def test_stored_products_have_the_polynomial_kernel() -> None:
     found = tan2014.stored_products(X)
     assert found.shape == (5, 4 + 10)
     assert found @ found.T + 1.0 == pytest.approx((X @ X.T + 1.0) ** 2)
+
+
+def test_stored_steps_have_the_intersection_kernel() -> None:
+    """Of values beyond the training rows' ends too, which count as these ends; a constant feature is nothing."""
+    X = np.column_stack([np.linspace(-1.0, 1.0, 9), np.arange(9.0), np.ones(9)])
+    Z = np.vstack([X, [[-3.0, 20.0, 5.0]]])
+    found = tan2014.stored_steps(X, Z)
+    width = np.array([2.0, 8.0, 0.0]) / tan2014.LEVELS
+    level = np.clip(np.rint((Z[:, :2] - X[:, :2].min(axis=0)) / width[:2]), 0, tan2014.LEVELS)
+    kernel = (width[:2] * np.minimum(level[:, None, :], level[None, :, :])).sum(axis=2)
+    assert found.shape == (10, 3 * tan2014.LEVELS)
+    assert found @ found.T == pytest.approx(kernel)
+
+
+def test_the_three_algorithms_of_the_group_lasso_are_judged_on_groups_and_functions() -> None:
+    rows: list[Row] = [
+        {"part": part, "B": B, "seed": seed, "data": "one", "method": method, "accuracy": accuracy, "size": 3}
+        | {"seconds": seconds * (1 + seed), "C": 1.0}
+        for part in ("lasso", "lasso-steps")
+        for seed in range(6)
+        for B in (2, 10)
+        for method, accuracy, seconds in (("fgm", 0.9, 2), ("fista", 0.8, B), ("bcd", 0.8, 1), ("active", 0.7, 9))
+    ]
+    made, steps = (tan2014_report.of(rows, part=part) for part in ("lasso", "lasso-steps"))
+    accuracy, seconds = (
+        tan2014_report._claim_lasso_accuracy(made, steps),
+        tan2014_report._claim_lasso_seconds(made, steps),
+    )
+    assert (accuracy.verdict, seconds.verdict) == ("refined", "refined")
+    assert "made groups, by draw: accuracy of ACTIVE less FISTA's: 0 better, 6 worse" in accuracy.measured
+    assert "B = 10, by draw: CPU seconds of FISTA over FGM's: 6 of 6 above 1 (p = 0.031), mean 5" in seconds.measured
+    assert "CPU seconds of BCD over FGM's: 0 of 6 above 1" in seconds.measured
+
+
+def _fold_of_people() -> Fold:
+    """80 people, the first of two folds; their third column parts them into two groups that others tell apart too."""
+    random = np.random.default_rng(5)
+    y = np.where(random.random(80) < 0.5, 1.0, -1.0)
+    group = (random.random(80) < 0.5).astype(float)
+    X = random.standard_normal((80, 7)) + 0.6 * y[:, None]
+    X[:, 2] = group
+    X[:, 3:5] += 1.5 * group[:, None]
+    data = mipfs.Instance.from_arrays(np.asfortranarray(X), y, scale="standard")
+    return fold(data, 2, 0, 0)
+
+
+def test_parity_in_the_study_of_rules_holds_and_is_as_cheap_as_can_be() -> None:
+    part = rules.GroupedFold.of(_fold_of_people(), 2)
+    assert part.train.n_features == 6
+    found = part.free.scores(part.train)
+    apart = found[part.of_one].mean() - found[~part.of_one].mean()
+    assert part.shares(part.free).sum() == pytest.approx(apart)
+    assert part.within == pytest.approx(rules.CLOSER * abs(apart))
+    fitted, proven = part.obey(np.arange(6))
+    found = fitted.scores(part.train)
+    assert proven
+    assert abs(found[part.of_one].mean() - found[~part.of_one].mean()) <= part.within * (1 + 1e-6)
+    exact, after, dropped, free = (judge(part) for judge in rules.METHODS["parity"].values())
+    assert free.objective <= exact.objective <= min(after.objective, dropped.objective) * (1 + 1e-4)
+    assert None not in (exact.apart, after.apart, dropped.apart)
+
+
+def test_two_budgets_in_the_study_of_rules_hold() -> None:
+    part = _fold_of_people()
+    costs, budgets = rules._spend_budgets(part)
+    found = [judge(part) for judge in rules.METHODS["budgets"].values()]
+    assert found[0].proven
+    assert found[0].objective <= min(one.objective for one in found) * (1 + 1e-4)
+    affordable = [
+        ids
+        for k in range(8)
+        for ids in itertools.combinations(range(7), k)
+        if np.all(costs[:, ids].sum(axis=1) <= budgets)
+    ]
+    best = min(
+        objective(part.train, plain_svm(part.train, np.array(ids, dtype=np.int64), 1.0, True, "hinge"), 1.0)
+        for ids in affordable
+    )
+    assert found[0].objective == pytest.approx(best, rel=1e-4)
+
+
+@pytest.mark.slow
+def test_a_class_on_all_documents_says_what_its_last_C_gains(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(2)
+    labels, X = np.arange(150) % 3, random.random((150, 12)) * (random.random((150, 12)) < 0.4)
+    X[labels == 1, :2] += 0.5
+    parts = sparse.csc_array(X[:100]), labels[:100], sparse.csc_array(X[100:]), labels[100:]
+    monkeypatch.setattr(measures, "_load_documents", lambda count: parts)
+    monkeypatch.setattr(measures, "WHOLE_M", 3)
+    rows = {row["method"]: row for row in measures._whole_class(1, "f1")}
+    assert set(rows) == {"all", "kept", "relaxed"}
+    assert (rows["all"]["size"], rows["kept"]["size"]) == (12, 3)
+    for row in rows.values():
+        assert -1.0 <= row["last_gain"] <= 1.0
+        assert 0.0 <= row["gap"] < 1.0
+        assert 0.0 < row["validation"] <= 1.0
+    assert rows["all"]["gap"] <= measures.GAP
+    assert measures_report.claims([{"part": "whole", "class": 1, **row} for row in rows.values()])[0].verdict == "open"
+
+
+@pytest.mark.parametrize(("gains", "verdict"), [((0.0, 0.0), "refuted"), ((0.0, 0.2), "open"), ((0.2, 0.0), "open")])
+def test_f1_on_all_documents_is_open_where_a_grid_is_too_short(gains: tuple[float, float], verdict: str) -> None:
+    """Of what is not ahead, or of all features."""
+    rows: list[Row] = [
+        {"class": k, "method": method, "value": value + k / 100, "last_gain": gain, "gap": 0.05}
+        for k in range(6)
+        for method, value, gain in (("all", 0.8, gains[1]), ("relaxed", 0.7, gains[0]), ("kept", 0.6, gains[0]))
+    ]
+    claim = measures_report._claim_f1(rows, [])
+    assert claim.verdict == verdict
+    assert "-10.00 points" in claim.measured
 
 
 def test_a_peer_counts_where_the_exact_method_was_run() -> None:
