@@ -50,6 +50,8 @@ TOGETHER = ("groups", "overlapping", "scaled"), ("signs", "boxes")
 """Of either of these one is in a case."""
 APART = {"scaled", "signs"}, {"scaled", "boxes"}, {"overlapping", "boxes"}
 """Of these no two are: ends of weights are about columns without a scale, those of a column in several groups signs."""
+OFTEN = 30
+"""How often every pair of kinds is to be met."""
 OTHERS = "rows", "penalties", "forced", "class weights", "sample weights", "no intercept", "sparse", "numbers"
 SCIP_GAP, SCIP_AGREES = 1e-4, 1e-4
 """What is asked of SCIP, and how far its bound may be off by its tolerances."""
@@ -343,10 +345,13 @@ BY = {
 
 
 def pairs(drawn: Sequence[frozenset[str]]) -> str:
-    """How often the rarest pairs of kinds were drawn."""
+    """How many pairs of kinds were drawn often enough, and how often the rarest."""
     every = Counter(pair for kinds in drawn for pair in itertools.combinations(sorted(kinds), 2))
     rare = sorted(every.items(), key=lambda item: item[1])[:8]
-    return f"{len(every)} pairs, the rarest: " + ", ".join(f"{a} + {b} {count}" for (a, b), count in rare)
+    often = sum(count >= OFTEN for count in every.values())
+    return f"{often} of {len(every)} pairs at least {OFTEN} times, the rarest: " + ", ".join(
+        f"{a} + {b} {count}" for (a, b), count in rare
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -41,7 +41,7 @@ SETS: dict[str, tuple[str, int, float, str, str]] = {
     "german, signs": ("german", 5, 1.0, "logistic", "signs"),
     "spambase, signs": ("spambase", 5, 0.1, "hinge", "signs"),
     "wdbc, groups of three": ("wdbc_sklearn", 3, 1.0, "logistic", "threes"),
-    "colon, fewer samples than columns": ("colon_alon", 5, 1.0, "hinge", "plain"),
+    "colon, fewer samples than columns": ("colon_alon", 20, 0.1, "logistic", "plain"),
     "madelon, plain": ("madelon", 10, 1.0, "squared-hinge", "plain"),
 }
 """Data set, M, C, loss, kind."""
