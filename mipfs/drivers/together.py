@@ -100,11 +100,14 @@ class ValueTree(TreeProof):
         self.proof.duals = duals
         self.is_open = False
         self.n_nodes = self.steps = self.n_svms = 0
+        self._reached = math.inf, run.cutoff
 
     @property
     def cutoff(self) -> float:
-        """Nodes are closed from here on."""
-        return self.run.cutoff
+        """Nodes are closed from here on: it is asked for often, and moves with the incumbent alone."""
+        if self._reached[0] != self.run.objective:
+            self._reached = self.run.objective, self.run.cutoff
+        return self._reached[1]
 
 
 class SharedTree:
@@ -166,6 +169,9 @@ class SharedTree:
         ]
         self.subproblem = Subproblem(self.last, lambda: self._must_stop(run))
         self.coefficients = self.sign * self.base.pricing.on_atoms.toarray()[alive, 0]
+        self.largest = (
+            float(self.coefficients.max(initial=0.0)) if self.coefficients.min(initial=0.0) >= 0.0 else math.inf
+        )
         self.g, self.scores = np.empty(0), np.empty((0, alive.size))
         self.tried, self.leaves = set[bytes](), dict[bytes, int]()
         self.n_nodes = 0
@@ -324,8 +330,7 @@ class SharedTree:
 
     def _propagate(self, node: SharedNode, side: NodeAtValue) -> None:
         """Fix what the row fixes; a node that it leaves nothing is no longer open at that value."""
-        left = self.ends[side.value] - self.coefficients[side.states == INSIDE].sum()
-        if self.coefficients.min() >= 0.0 and left >= self.coefficients[side.states == FREE].max(initial=0.0):
+        if self.ends[side.value] - self.coefficients[side.states == INSIDE].sum() >= self.largest:
             return
         tree = self.trees[side.value]
         after = tree.relaxation.propagation(side.states)
