@@ -163,8 +163,11 @@ def test_both_checkers_accept_the_proofs_of_one_tree(seed: int, tmp_path: Path) 
         assert said[:2] == ("accepted", "accepted"), said
 
 
-def test_a_limit_ends_one_tree_and_leaves_the_rest_to_the_points() -> None:
+def test_a_limit_ends_one_tree_and_leaves_the_rest_to_the_points(monkeypatch: pytest.MonkeyPatch) -> None:
     _, problem, name = made(7, "ub")
+    assert together.share([problem] * 3, "ub", {"time_limit": 5.0}) is not None
+    assert together.share([problem] * 3, "ub", {"time_limit": 4.9}) is None
+    monkeypatch.setattr(together, "LEAST_SECONDS", 0.0)
     found = mipfs.frontier(problem, name, [3.0, 4.0, 5.0], time_limit=1e-9, threads=1)
     assert {point.result.stop_reason.name for point in found.points} <= {"TIME_LIMIT", "GAP_CLOSED"}
     assert together.share([problem] * 3, "ub", {"branching": "most-fractional"}) is None

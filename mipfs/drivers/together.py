@@ -45,6 +45,8 @@ WIDEST, DOUBLED = 80, 30
 most, and grow by half. Sonar's double up to 281, and end nowhere near."""
 FEWEST, LEAST_NODES = 3, 200
 """Values, and nodes within that, which are worth a tree of all."""
+LEAST_SECONDS = 5.0
+"""A limit of time for each point that is less leaves no room for a tree of all: it would end without a bound."""
 CARRIED = frozenset({"gap", "time_limit", "memory_limit", "certificate", "threads", "seed"})
 """Options that it knows of."""
 RELAXED_BY = "kernels", "batch"
@@ -439,7 +441,10 @@ def share(problems: Sequence[Problem], side: str, options: Mapping[str, Any]) ->
     options : of the driver `branch`, as they are given
     """
     one = problems[-1]
+    limit = options.get("time_limit")
     if len(problems) < FEWEST or not CARRIED.issuperset(options) or one.is_one_master or one.exponent:
+        return None
+    if limit is not None and limit < LEAST_SECONDS:
         return None
     rows, size = one.selection.rows, one.data.n_samples * one.atoms.count
     is_single = len(rows) == 1 and not len(rows.extra) and not one.weight_rows and not one.derived
