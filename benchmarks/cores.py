@@ -306,11 +306,11 @@ Until = Callable[[int], bool]
 """Whether a run is to end, by the number of its steps so far: a limit of nodes would make its last batches smaller."""
 
 
-def run_of(problem: Problem, until: Until | None = None, **options: Any) -> tuple[mipfs.Result, float, float, int]:
+def run_of(problem: Problem, until: Until = lambda _: False, **options: Any) -> tuple[mipfs.Result, float, float, int]:
     """A result, with the wall seconds, this thread's CPU seconds, and the steps."""
     wall, here, steps = time.perf_counter(), time.thread_time(), 0
     with mipfs.start(problem, "branch", **options) as session:
-        while session.step() and not (until is not None and until(steps := steps + 1)):
+        while session.step() and not until(steps := steps + 1):
             pass
         result = session.result()
     return result, time.perf_counter() - wall, time.thread_time() - here, steps

@@ -327,8 +327,6 @@ class BranchAndBound:
             handed = []
         if not handed:
             beside.round()
-        elif run.is_exact:
-            tree.reopen_leaves()
         run.closed = not tree.n_open and not handed and not self._try_rise()
         self.supports.reduce()
         if run.is_exact:

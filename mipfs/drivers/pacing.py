@@ -71,6 +71,7 @@ class PacedSearch:
 
     def restart_search(self) -> None:
         """Begin the search anew where it stands: a run that goes on from a state goes the same way to the bit."""
+        self._tree.reopen_leaves()
         work = self._tree.work
         self._rest = work + max(self.settings.rest, work / self.settings.rest_share)
         self._tree.run.oracle.drop_solvers()
@@ -118,7 +119,7 @@ class PacedSearch:
     def round(self) -> None:
         """Round the weights that explorations left for it, to incumbents; where nothing is out, leaves are closed."""
         self._tree.close_leaves()
-        self._evaluate(self._take_offers())
+        self._evaluate(self._take_offers(), (), self._tree.supports)
 
     def take_jobs(self) -> Sequence[Callable[[], None]]:
         """What is done next beside a batch, in any threads, while the tree takes over more; then `collect` is called.
@@ -167,11 +168,11 @@ class PacedSearch:
         offers, self._tree.offers = self._tree.offers, []
         return offers
 
-    def _evaluate(self, offers: Sequence[Offer], leaves: Sequence[Leaf] = (), supports: Supports | None = None) -> None:
+    def _evaluate(self, offers: Sequence[Offer], leaves: Sequence[Leaf], supports: Supports) -> None:
         for sizes, total in offers:
             self._tree.round_sizes(sizes, total, supports)
         for leaf in leaves:
-            self._tree.solve_leaf(leaf, self._tree.supports if supports is None else supports)
+            self._tree.solve_leaf(leaf, supports)
 
     def _svms_per_strand(self, done: float) -> list[int]:
         """How many SVMs of climbs each strand is asked for; of what cannot be shared equally, each has some in turn."""

@@ -101,7 +101,7 @@ class ValueTree(TreeProof):
         super().__init__(run)
         self.proof.duals = duals
         self.is_open = False
-        self.n_nodes = self.steps = self.n_svms = 0
+        self.n_nodes = self.steps = 0
         self._reached = math.inf, run.cutoff
 
     @property
@@ -148,7 +148,7 @@ class SharedTree:
         run.raise_bound(min(tree.floor, run.objective))
         tree.run.bound, run.closed, run.iteration = run.bound, True, tree.n_nodes
         run.outcome.proof = tree.finish_proof(np.empty(0, OPEN_NODE))
-        run.count(nodes=tree.n_nodes, newton_steps=tree.steps, subproblems=tree.n_svms)
+        run.count(nodes=tree.n_nodes, newton_steps=tree.steps, subproblems=0 if value else self.subproblem.count)
         return True
 
     def _begin(self, run: Run) -> None:
@@ -379,7 +379,6 @@ class SharedTree:
         solved = self.subproblem.solve(sigma.astype(float), tol, enough)
         taken = self.coefficients[sigma[self.base.alive]].sum()
         for tree, end in zip(self.trees, self.ends, strict=True):
-            tree.n_svms = self.subproblem.count if tree is self.trees[0] else 0
             if solved.value < tree.run.objective and taken <= end and tree.run.oracle.contains(sigma):
                 tree.run.offer(solved.ids, solved.svm.w, solved.svm.b)
         return solved

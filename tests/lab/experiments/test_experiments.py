@@ -109,7 +109,6 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path, monkeypatch
     assert (seen, again.rows) == ([0, 1, 2, 3], whole.rows)
 
 
-@pytest.mark.slow
 def test_a_unit_in_which_ctrl_c_came_is_not_stored_and_those_before_it_are(tmp_path: Path) -> None:
     """Also where what the unit calls takes the signal as a limit and gives what it has."""
 
@@ -148,6 +147,7 @@ def test_ctrl_c_loses_no_unit_that_another_process_has_finished(
     assert [row["value"] for row in found.rows] == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_the_folder_holds_report_pictures_and_every_number(tmp_path: Path) -> None:
     found = run(made(), tmp_path)
     found.save(tmp_path)
