@@ -1,9 +1,10 @@
 """This version beside an earlier one: dense data with two long sides, real data, and every kind of problem.
 
-    MIPFS_DATA=folder python benchmarks/batches.py dafce3c9 [--table data kinds] [--only WORD ...] [--json FILE]
+    MIPFS_DATA=folder python benchmarks/batches.py dafce3c9 [--table data kinds] [--only WORD ...] [--seconds S]
+                                                               [--json FILE]
 
 Each version lives in a process of its own, and has solved the case for `WARM` seconds before it is timed; they take
-turns. The table ``data`` gives the gap after `SECONDS` with two threads, or the wall seconds to a gap of 1e-4; the
+turns. The table ``data`` gives the gap after `SECONDS` (or ``--seconds``) with two threads, or the wall seconds to a gap of 1e-4; the
 table ``kinds`` the CPU seconds of one thread to it, or what is left after `KIND_SECONDS`: the same features plain, with
 signs that the plain optimum has anyway, with a third of the signs against it, in boxes that bind nowhere or at half of
 the selected, as groups of one, of three, and of two to five; and some of these with rows over σ: a budget of seven
@@ -197,11 +198,11 @@ class Version:
         self._process.wait()
 
 
-def cases(tables: list[str], only: list[str]) -> list[tuple[str, dict[str, Any]]]:
+def cases(tables: list[str], only: list[str], seconds: float) -> list[tuple[str, dict[str, Any]]]:
     """The cases by name."""
     found = list[tuple[str, dict[str, Any]]]()
     if "data" in tables:
-        found += [(name, {"data": name, "threads": 2, "seconds": SECONDS}) for name in DATA]
+        found += [(name, {"data": name, "threads": 2, "seconds": seconds}) for name in DATA]
     if "kinds" in tables:
         each = [(name, kind) for name in SETS for kind in KINDS + WITH_ROWS]
         found += [
@@ -239,13 +240,14 @@ def main() -> None:
     parser.add_argument("commit", help="the earlier version")
     parser.add_argument("--table", nargs="+", choices=("data", "kinds"), default=["data", "kinds"])
     parser.add_argument("--only", nargs="+", metavar="WORD", default=[], help="cases whose name has one of these")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of a case of the table data, most (%(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep what was measured")
     asked = parser.parse_args()
     folder()
     kept = list[dict[str, Any]]()
     print("| case | earlier (nodes) | this (nodes) |\n|---|--:|--:|", flush=True)
     with checked_out(asked.commit) as tree:
-        for name, case in cases(asked.table, asked.only):
+        for name, case in cases(asked.table, asked.only, asked.seconds):
             told = {**case, "weights": weights(case["set"])} if "set" in case else case
             found = {}
             for which, of in (("earlier", tree), ("this", ROOT)):
