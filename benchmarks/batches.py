@@ -4,11 +4,11 @@
                                                                [--json FILE]
 
 Each version lives in a process of its own, and has solved the case for `WARM` seconds before it is timed; they take
-turns. The table ``data`` gives the gap after `SECONDS` (or ``--seconds``) with two threads, or the wall seconds to a gap of 1e-4; the
-table ``kinds`` the CPU seconds of one thread to it, or what is left after `KIND_SECONDS`: the same features plain, with
-signs that the plain optimum has anyway, with a third of the signs against it, in boxes that bind nowhere or at half of
-the selected, as groups of one, of three, and of two to five; and some of these with rows over σ: a budget of seven
-tenths of what M features cost on average, and at most four implications.
+turns. The table ``data`` gives the gap after `SECONDS` (or ``--seconds``) with two threads, or the wall seconds to a
+gap of 1e-4; the table ``kinds`` the CPU seconds of one thread to it, or what is left after `KIND_SECONDS`: the same
+features plain, with signs that the plain optimum has anyway, with a third of the signs against it, in boxes that bind
+nowhere or at half of the selected, as groups of one, of three, and of two to five; and some of these with rows over σ:
+a budget of seven tenths of what M features cost on average, and at most four implications.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ def main() -> None:
     parser.add_argument("commit", help="the earlier version")
     parser.add_argument("--table", nargs="+", choices=("data", "kinds"), default=["data", "kinds"])
     parser.add_argument("--only", nargs="+", metavar="WORD", default=[], help="cases whose name has one of these")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="of a case of the table data, most (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of a case of the table data (%(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep what was measured")
     asked = parser.parse_args()
     folder()

@@ -60,9 +60,11 @@ PROBLEMS: dict[str, Callable[[], Problem | None]] = {
     "500x100": lambda: drawn(500, 100, 20, 32.0),
     "spambase10": lambda: real("spambase", 10, 0.1),
     "spambase10-1": lambda: real("spambase", 10, 1.0),
+    "spambase10-10": lambda: real("spambase", 10, 10.0),
     "w8a5": lambda: real("w8a", 5, 0.1, "none"),
     "colon3": lambda: real("colon_alon", 3, 10.0),
     "colon3-1": lambda: real("colon_alon", 3, 1.0),
+    "colon3-100": lambda: real("colon_alon", 3, 100.0),
     "leukemia2": lambda: real("leukemia_golub", 2, 10.0),
 }
 

@@ -22,9 +22,9 @@ from mipfs.drivers.tree import SearchTree
 from mipfs.drivers.tree_proof import OpenNode
 from mipfs.drivers.waiting import words_of
 from mipfs.inner.boolean_node import WarmStart
-from mipfs.inner.completions import are_few, first_places
+from mipfs.inner.completions import are_few, are_pairs_few, first_places
 from mipfs.inner.unit import ColumnOrder, NodeUnit
-from mipfs.kernels.subtree import GIVEN_BACK
+from mipfs.kernels.subtree import APART, GIVEN_BACK
 from mipfs.kernels.units import BITS, FirstDuals, OpenNodes
 from mipfs.plumbing.arrays import Integers
 from mipfs.settings import CompletionSettings
@@ -142,9 +142,9 @@ class UnitCutter:
 
     def _are_enumerated(self, heads: npt.NDArray[Any], places: Integers, free: Integers) -> npt.NDArray[np.bool_]:
         """Which nodes are enumerated: by their free places, and how many selections they hold."""
-        is_small = (self._first == 2) | (0.5 * free * (free - 1.0) <= self.settings.pairs)
+        is_small = (self._first == 2) | are_pairs_few(free, self.settings)
         takes = (places == 1) | ((places == 2) & is_small)
-        return np.asarray(takes & (free > 0) & (heads["why"] != GIVEN_BACK))
+        return np.asarray(takes & (free > 0) & (heads["why"] != GIVEN_BACK) & (heads["why"] != APART))
 
     def _batches_with_one_free(self, free: Integers) -> list[Integers]:
         """Nodes with one free place, as many together as are a unit."""

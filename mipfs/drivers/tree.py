@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from mipfs.drivers.tree_proof import OpenNode, TreeProof
 from mipfs.drivers.waiting import NodeQueue, pack_open_node, unpack_open_node
 from mipfs.inner import rule_trial
 from mipfs.inner.boolean_node import FREE, INSIDE, MOST_TOGETHER, OUTSIDE, States, WarmStart, carries
-from mipfs.inner.completions import are_few
+from mipfs.inner.completions import are_few, are_pairs_few, first_places
 from mipfs.inner.footpath import RowsOutcome
 from mipfs.inner.node_solver import NodeSolver
 from mipfs.inner.rows_node import RowsRelaxation
@@ -376,7 +377,22 @@ class SearchTree(TreeProof):
             way = cutoff - bound
             found["level"] = np.where(way <= near * abs(cutoff), cutoff, bound + settings.level * way)
             found["share"], found["rises"] = settings.clear, way > settings.far * abs(cutoff)
+        if self.splits_apart:
+            found["apart"] = self._count_apart(bound, cutoff)
         return found
+
+    @cached_property
+    def splits_apart(self) -> bool:
+        """Whether nodes with two free places are enumerated, and others split into many of them by one relaxation."""
+        problem, few = self.run.problem, self.run.settings.completions
+        return are_few(problem, few) and first_places(problem) > 2 and are_pairs_few(problem.atoms.count, few)
+
+    def _count_apart(self, bound: Array, cutoff: float) -> Array:
+        """How many columns one relaxation splits off nodes: many where the cutoff is far, or the tree large."""
+        few, size = self.run.settings.completions, max(abs(cutoff), np.finfo(float).tiny)
+        way = np.clip((cutoff - bound) / size, 0.0, 1.0) if cutoff < math.inf else 1.0
+        large = min(few.most_columns, self.enumerated // few.column_worth)
+        return np.asarray(np.maximum(np.floor(few.columns * way), large), dtype=float)
 
     def merge(
         self, units: Sequence[NodeUnit], found: Sequence[UnitResult | None], before: Callable[[], None] = lambda: None

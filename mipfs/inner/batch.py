@@ -378,7 +378,7 @@ class Batch:
         handed = _, _, _, limits, _, pieces, own = self._prepare_exploration(1, sides)
         pieces.states[0, 0], pieces.weights[0, 0], pieces.nodes["bound"][0, 0] = states, 0.0, -math.inf
         # No limit cuts this exploration short.
-        own.room.kept[0, 0], limits[0] = 0.0, (math.inf, math.inf, 0.0, 0.0, 0.0)
+        own.room.kept[0, 0], limits[0] = 0.0, (math.inf, math.inf, 0.0, 0.0, 0.0, 0.0)
         lanes = own.lanes
         lanes.used[0], lanes.best[0], lanes.w[0], lanes.sigma[0], lanes.intercept[0] = 0, 0.0, 0.0, 0.0, 0.0
         return handed

@@ -52,6 +52,11 @@ def first_places(problem: Problem) -> int:
     return (problem.atoms.count if problem.M is None else problem.M) - int(np.count_nonzero(low > 0.5))
 
 
+def are_pairs_few(free: Any, settings: CompletionSettings) -> Any:
+    """Whether a node with two free places and a number of free atoms is enumerated; of arrays, too."""
+    return 0.5 * free * (free - 1.0) <= settings.pairs
+
+
 class NodeEnumerator:
     """Enumerates nodes, for any thread.
 

@@ -140,9 +140,10 @@ TOTALS = np.dtype(
 )
 """Of a piece: nodes solved, Newton steps, nodes that stalled, what is used of each array, SVMs on completions where it
 was enumerated, sides of splits that were solved, the least closed bound."""
-LIMITS = np.dtype([(name, np.float64) for name in ("cutoff", "level", "tol", "share", "rises")])
+LIMITS = np.dtype([(name, np.float64) for name in ("cutoff", "level", "tol", "share", "rises", "apart")])
 """Of an exploration: the cutoff, from which on nodes are pruned; the level, above which they are left open; tol and
-share of `Goal`; whether a node is left only with most of what it adds to its parent's bound."""
+share of `Goal`; whether a node is left only with most of what it adds to its parent's bound; atoms that one relaxation
+splits off a node with three free places, 0 where nodes with two are not enumerated."""
 NO_TOTALS = np.zeros(1, TOTALS)
 """Of a piece that is its open node alone."""
 NO_TOTALS["nodes"], NO_TOTALS["duals"], NO_TOTALS["offers"], NO_TOTALS["floor"] = 1, 1, 1, np.inf

@@ -22,10 +22,11 @@ from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate_rows
 from mipfs.kernels.structures import NO_DUAL, NO_PLACE, NO_TOTALS, ExploredPiece, RelaxedNode
 from mipfs.kernels.vectors import copy_to
 
-OPEN, LEAF, STUCK, DEAR, GIVEN_BACK, REST, BARREN = 0, 1, 2, 3, 4, 5, 6
+OPEN, LEAF, STUCK, DEAR, GIVEN_BACK, REST, BARREN, APART = 0, 1, 2, 3, 4, 5, 6, 7
 """Why a node goes back: it waits; one selection is left and not ruled out; its relaxation stalled far from solved, and
 another relaxes it; the prices of its rows are others' and seem to lose much; it was enumerated, and holds too much for
-that; it is what a unit of an enumeration leaves to the next one; an LP over its rows is empty."""
+that; it is enumerated next, or what a unit of an enumeration leaves to the next one; an LP over its rows is empty; it
+is to be enumerated, once it is relaxed."""
 REFUTED = -2
 """In place of a dual vector: the rows leave a place no selection."""
 
@@ -64,7 +65,12 @@ def explore_below(steps, alive, samples, grid, sides, limit, piece, work):  # ty
         if work.stop[0] != 0 and not now.bound > -np.inf:
             break
         is_split = fathom(alive, grid, sides, limit, piece, work, node_fate(grid, limit, work))
-        if is_split and not choose_next_solve(alive, sides, piece, work):
+        apart = min(int(limit.apart), now.undecided) if is_split else 0
+        if apart > 1 and count_places(alive, piece, work) == 3:
+            split_apart(apart, steps.branch, alive, sides, limit, piece, work)
+        elif apart > 1 and count_places(alive, piece, work) == 2:
+            node.why = REST
+        elif is_split and not choose_next_solve(alive, sides, piece, work):
             split_node(steps.branch, alive, sides, limit, piece, work)
 
 
@@ -87,7 +93,7 @@ def fathom(alive, grid, sides, limit, piece, work, why):  # type: ignore[no-unty
     hand_down(grid, piece, work)
     if why == LEAF or (now.fixes > 0 and not fix(alive, sides, limit, piece, work)):
         return False
-    return not is_decided(alive, piece, work)
+    return count_places(alive, piece, work) > 0
 
 
 @compiled(nogil=True)
@@ -150,7 +156,8 @@ def open_place(piece):  # type: ignore[no-untyped-def]
 def has_room(sides, piece, total):  # type: ignore[no-untyped-def]
     """Whether one more node fits: into the budget, and its places into the proof (three, and what the rows fix)."""
     chains = 0 if sides.indptr.size == 1 else 6 * piece.states.shape[1]
-    return total.solved < piece.nodes.size - 1 and total.places <= piece.places.size - 3 - chains
+    fits = max(total.solved + 1, total.nodes) < piece.nodes.size
+    return fits and total.places <= piece.places.size - 3 - chains
 
 
 @compiled(nogil=True, inline="always")
@@ -327,16 +334,16 @@ def propagate_at_place(sides, M, piece, states, at, work):  # type: ignore[no-un
 
 
 @compiled(nogil=True, inline="always")
-def is_decided(alive, piece, work):  # type: ignore[no-untyped-def]
-    """Whether one selection is left: the node comes again, as a leaf."""
+def count_places(alive, piece, work):  # type: ignore[no-untyped-def]
+    """How many atoms may still be put in; where none, one selection is left, and the node comes again, as a leaf."""
     now = work.now[0]
-    inside = work.now[0].forced
+    inside = now.forced
     free = 0
     for t in range(now.forced, now.count):
         state = piece.states[now.node, work.columns[t]]
         inside += state == INSIDE
         free += state == FREE
-    return free == 0 or (alive.M >= 0 and inside >= alive.M)
+    return free if alive.M < 0 else min(free, max(0, alive.M - inside))
 
 
 @compiled(nogil=True, inline="always")
@@ -356,6 +363,22 @@ def choose_next_solve(alive, sides, piece, work):  # type: ignore[no-untyped-def
     is_last = sides.indptr.size == 1 and alive.M >= 0 and now.room == 1 and has_room(sides, piece, piece.totals[0])
     node.next = COMPLETE if is_last else RELAX
     return node.next == COMPLETE
+
+
+@compiled(nogil=True, inline="always")
+def split_apart(count, branch, alive, sides, limit, piece, work):  # type: ignore[no-untyped-def]
+    """Put atoms of a node with three free places in, by one relaxation; what each leaves goes back: work for others."""
+    now = work.now[0]
+    node = piece.nodes[now.node]
+    total = piece.totals[0]
+    for _ in range(count):
+        before = total.nodes
+        split_node(branch, alive, sides, limit, piece, work)
+        if total.nodes > before:
+            piece.nodes[before].why = APART
+        is_left = node.place >= 0 and node.why == OPEN and count_places(alive, piece, work) == 3
+        if not is_left or not has_room(sides, piece, total):
+            break
 
 
 @compiled(nogil=True, inline="always")

@@ -18,6 +18,14 @@ class CompletionSettings(Declared):
     """Problems with a larger M are left to relaxations alone; 0 has no node enumerated."""
     pairs: Excess = 5e6
     """Pairs up to which a node with two free places is enumerated; the root of M = 2 always is."""
+    columns: Natural = 4
+    """Columns that the relaxation of a node with three free places puts in, one after the other, where the cutoff is
+    far: each leaves a node with two, whose enumeration takes some ten times as long, and is work for many cores. Nearer
+    there are fewer, since a relaxation more may close what is left. With eight the best incumbents come later."""
+    most_columns: Natural = 16
+    """In a large tree, where some for nothing are little of it, that is how many there are at most."""
+    column_worth: Count = 20_000
+    """Selections that were enumerated to each of these."""
     block: Count = 10_000_000
     """Samples times candidates of the columns of one unit of work: some hundredths of a second."""
     front: Count = 32

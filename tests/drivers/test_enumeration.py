@@ -24,10 +24,12 @@ from tests.drivers.test_few_features import KINDS, drawn, is_right
 from tests.drivers.test_resumed import written
 from tests.drivers.test_units_tree import Scattered, bytes_of, made
 
-MANY = BranchSettings(completions=CompletionSettings(block=1500, front=3, units=7, many=1.0))
-"""Units of a few columns, and a level before the rest."""
+MANY = BranchSettings(completions=CompletionSettings(block=1500, front=3, units=7, many=1.0, column_worth=50))
+"""Units of a few columns, a level before the rest, and many columns split off by one relaxation."""
 TINY = BranchSettings(
-    completions=CompletionSettings(block=60, front=2, units=3, many=1.0, apart=2, together=3, ordered=4)
+    completions=CompletionSettings(
+        block=60, front=2, units=3, many=1.0, apart=2, together=3, ordered=4, columns=3, column_worth=10
+    )
 )
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "pairs": ({}, {}),

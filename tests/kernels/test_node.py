@@ -81,7 +81,7 @@ def ready(seed: int, *, has_rows: bool = False, factor: float = 1.02, states: St
     alpha = np.where(problem.data.y > 0, 0.1, 0.1)
     few = problem.data.y > 0 if (problem.data.y > 0).sum() < (problem.data.y < 0).sum() else problem.data.y < 0
     alpha[~few] *= alpha[few].sum() / alpha[~few].sum()
-    limits = factor * min(best.values()), np.inf, 1e-9, 0.0, 0.0
+    limits = factor * min(best.values()), np.inf, 1e-9, 0.0, 0.0, 0.0
     pieces = relaxation._allocate_pieces(1, sides)
     pieces.states[0, 0], pieces.weights[0, 0], pieces.prices[0, 0] = states, 0.0, 0.0
     pieces.nodes[0, 0] = (0.0, 0.0, 1.0, 0, 0, 0, subtree.OPEN, node.RELAX, 0, 0, 0.0)

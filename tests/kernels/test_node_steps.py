@@ -5,6 +5,7 @@ What is inlined into its one caller runs as the Python that it is written in; a 
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from typing import Any
 
@@ -258,14 +259,15 @@ def test_what_a_dual_vector_fixes_is_a_place_of_the_proof(seed: int, is_better: 
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_whether_one_selection_is_left(seed: int) -> None:
+def test_how_many_atoms_may_still_be_put_in(seed: int) -> None:
     r = np.random.default_rng(seed)
     at = laid_out(seed, forced=seed % 2)
     states = at.piece.states[0]
     for j in np.flatnonzero(states == FREE):
         states[j] = r.choice([FREE, INSIDE, OUTSIDE, OUTSIDE])
     inside, free = np.count_nonzero(states == INSIDE), np.count_nonzero(states == FREE)
-    assert bool(subtree.is_decided.py_func(at.alive, at.piece, at.work)) == (free == 0 or inside >= at.alive.M)
+    assert subtree.count_places.py_func(at.alive, at.piece, at.work) == min(free, max(0, at.alive.M - inside))
+    assert subtree.count_places.py_func(at.alive._replace(M=-1), at.piece, at.work) == free
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -289,6 +291,29 @@ def test_a_split_has_both_values_of_one_atom(seed: int) -> None:
     assert (place.feature, place.dual, place.value) == (j, 5, 2.0)
     assert (place.outside, place.inside) == (opened.place, child.place) == (1, 2)
     assert (opened.age, child.age, child.bound, child.parent) == (2, 2, 2.0, 5)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_atoms_put_in_by_one_relaxation_cover_the_node(seed: int) -> None:
+    """Every selection lies in one node alone: where its first atom in their order is in, or where none of them is."""
+    at = laid_out(seed, forced=0, out=0)
+    at = at._replace(alive=at.alive._replace(M=3))
+    at.work.now[0].room, before = 3, at.piece.states[0].copy()
+    subtree.split_apart.py_func(3, at.steps.branch, at.alive, at.sides, at.limit, at.piece, at.work)
+    total, nodes = at.piece.totals[0], at.piece.nodes
+    assert total.nodes == 4
+    assert [int(nodes[t].why) for t in range(4)] == [subtree.OPEN, *[subtree.APART] * 3]
+    free = np.flatnonzero(before == FREE)
+    for chosen in itertools.product((False, True), repeat=free.size):
+        here = 0
+        while at.piece.places[here].feature >= 0:
+            place = at.piece.places[here]
+            here = int(place.inside if chosen[free.tolist().index(place.feature)] else place.outside)
+        (t,) = [t for t in range(4) if nodes[t].place == here]
+        states = at.piece.states[t][free]
+        assert not np.any((states == INSIDE) & ~np.array(chosen))
+        assert not np.any((states == OUTSIDE) & np.array(chosen))
+        assert np.count_nonzero(states == INSIDE) == (t > 0)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

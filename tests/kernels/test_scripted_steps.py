@@ -316,8 +316,8 @@ def test_below_a_node_every_selection_is_pruned_or_given_back(fixes: int, monkey
         (1.0, subtree.STUCK, True, False, ["keep_dual", "offer"], False),
         (1.0, subtree.LEAF, True, False, ["keep_dual", "offer", "hand_down"], False),
         (1.0, subtree.OPEN, False, False, ["keep_dual", "offer", "hand_down", "fix"], False),
-        (1.0, subtree.OPEN, True, True, ["keep_dual", "offer", "hand_down", "fix", "is_decided"], False),
-        (1.0, subtree.OPEN, True, False, ["keep_dual", "offer", "hand_down", "fix", "is_decided"], True),
+        (1.0, subtree.OPEN, True, True, ["keep_dual", "offer", "hand_down", "fix", "count_places"], False),
+        (1.0, subtree.OPEN, True, False, ["keep_dual", "offer", "hand_down", "fix", "count_places"], True),
     ],
 )
 def test_what_becomes_of_a_relaxed_node(
@@ -338,7 +338,7 @@ def test_what_becomes_of_a_relaxed_node(
         ("offer", None),
         ("hand_down", None),
         ("fix", holds),
-        ("is_decided", decided),
+        ("count_places", 0 if decided else 2),
     ):
         monkeypatch.setattr(subtree, name, lambda *_, name=name, answer=answer: (done.append(name), answer)[1])
 

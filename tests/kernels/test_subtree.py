@@ -159,14 +159,16 @@ def plain(at: Ready) -> tuple[ExploredPiece, ExplorationScratch]:
     )
 
 
+@pytest.mark.parametrize("apart", [0, 2, 4])
 @pytest.mark.parametrize("has_rows", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_an_exploration_loses_no_selection_below_the_cutoff(seed: int, has_rows: bool) -> None:
+def test_an_exploration_loses_no_selection_below_the_cutoff(seed: int, has_rows: bool, apart: int) -> None:
     """Every selection better than the cutoff is in a node that goes back; bounds are below what nodes hold."""
     at = ready(seed, has_rows=has_rows, factor=1.3)
     pieces, work = plain(at)
     limits = np.zeros(1, LIMITS)
     limits[0] = tuple(at.limit)
+    limits["apart"] = apart
     subtree.explore(at.steps, at.alive, at.samples, at.grid, at.sides, limits, pieces, work)
     piece = subtree.piece_of.py_func(pieces, 0)
     total = piece.totals[0]
