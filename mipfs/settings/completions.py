@@ -31,7 +31,7 @@ class CompletionSettings(Declared):
     front: Count = 32
     """Units of a node with two free places that are handed out after its first one: where they find better selections,
     the others are spared work."""
-    batch: Count = 24
+    batch: Count = 48
     """Nodes that are handed out at a time at least: one with two free places is some ten units, and one that is relaxed
     takes as long as ten of these, which many workers must not wait for."""
     units: Count = 256
