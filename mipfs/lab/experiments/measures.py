@@ -61,12 +61,11 @@ DESIGN = (
     "enough for a method where its last C gains less than a point on the third over the one before (of the first "
     "class the third had been tried before with longer limits: all features 82.9, 90.2 and 90.3 at these values of C, "
     "the better selection 76.3 and 87.2 at the first two, so that its grid got the third). Figure 4: supports for "
-    "M = 1 to 10 on shared sets: is the best support of M features part of the best of M + 1? Exact supports (hinge, free intercept, "
-    f"at most {NODES} nodes) and FGM's (squared hinge). An optimum is proven to a gap of 1e-4, so that a step between "
-    "supports that are as good as one another, as on australian, counts as one that loses a feature; on wdbc_sklearn, "
-    "C = 0.1, it is none of these: of all supports within 0.1% of the optimum none of M = 1 is part of one of M = 2. "
-    "Figures 1, "
-    "2, 3, 5 and 7 are not run here (`reports/measures.md` compares methods for F1, `reports/real.md` for accuracy, "
+    "M = 1 to 10 on shared sets: is the best support of M features part of the best of M + 1? Exact supports (hinge, "
+    f"free intercept, at most {NODES} nodes) and FGM's (squared hinge). An optimum is proven to a gap of 1e-4, so that "
+    "a step between supports that are as good as one another, as on australian, counts as one that loses a feature; on "
+    "wdbc_sklearn, C = 0.1, it is none of these: of all supports within 0.1% of the optimum none of M = 1 is part of "
+    "one of M = 2. Figures 1, 2, 3, 5 and 7 are not run here (`reports/measures.md` compares methods for F1, `reports/real.md` for accuracy, "
     "`reports/musk.md` bags)."
 )
 
