@@ -65,8 +65,8 @@ DESIGN = (
     f"free intercept, at most {NODES} nodes) and FGM's (squared hinge). An optimum is proven to a gap of 1e-4, so that "
     "a step between supports that are as good as one another, as on australian, counts as one that loses a feature; on "
     "wdbc_sklearn, C = 0.1, it is none of these: of all supports within 0.1% of the optimum none of M = 1 is part of "
-    "one of M = 2. Figures 1, 2, 3, 5 and 7 are not run here (`reports/measures.md` compares methods for F1, `reports/real.md` for accuracy, "
-    "`reports/musk.md` bags)."
+    "one of M = 2. Figures 1, 2, 3, 5 and 7 are not run here (`reports/measures.md` compares methods "
+    "for F1, `reports/real.md` for accuracy, `reports/musk.md` bags)."
 )
 
 
