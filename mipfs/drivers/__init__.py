@@ -80,6 +80,7 @@ def solve(
     driver: str | None = None,
     *,
     callback: Callable[[Record], object] | None = None,
+    stop: Callable[[], bool] | None = None,
     start: Sequence[str] | None = None,
     warm_start: bool = False,
     observers: Iterable[Observer] = (),
@@ -103,6 +104,8 @@ def solve(
         structural loss two_layer, and for a CVXPY program of your own conic.
     callback : callable, optional
         Receives every iteration record; a true return value stops the run.
+    stop : callable, optional
+        Where it says so the run ends as by Ctrl-C. It is asked inside an iteration too, often, and so should be quick.
     start : sequence of str, optional
         A support to begin from.
     warm_start : bool, default False
@@ -153,9 +156,9 @@ def solve(
         options["start"] = start
         if warm_start:
             raise UsageError("start and warm_start both say where to begin; give one of them")
-    asked: dict[str, Any] = {"callback": callback, "observers": observers, "verbose": verbose, "settings": settings}
+    heard: dict[str, Any] = {"callback": callback, "stop": stop, "observers": observers, "verbose": verbose}
     given: dict[str, Any] = {"keeper": keeper, "resume": resume, "warm_start": warm_start, "warm": warm}
-    with _open_session(model, driver, options, seed=seed, **given, **asked) as session:
+    with _open_session(model, driver, options, seed=seed, settings=settings, **given, **heard) as session:
         result = session.finish()
     if warm is not False:
         last.keep(model, result)
@@ -177,6 +180,7 @@ def start(
     driver: str | None = None,
     *,
     callback: Callable[[Record], object] | None = None,
+    stop: Callable[[], bool] | None = None,
     observers: Iterable[Observer] = (),
     verbose: bool = False,
     seed: Seed = 0,
@@ -188,7 +192,7 @@ def start(
 
     Parameters
     ----------
-    model, driver, callback, observers, verbose, seed, resume, settings, **options
+    model, driver, callback, stop, observers, verbose, seed, resume, settings, **options
         Those of `solve`; a support to begin from is the option ``start``.
 
     Returns
@@ -214,8 +218,8 @@ def start(
     >>> mipfs.solve(problem, "branch", gap=1e-6, resume=kept).status.name
     'OPTIMAL'
     """
-    asked: dict[str, Any] = {"callback": callback, "observers": observers, "verbose": verbose, "settings": settings}
-    return _open_session(model, driver, options, seed=seed, stepwise=True, resume=resume, **asked)
+    heard: dict[str, Any] = {"callback": callback, "stop": stop, "observers": observers, "verbose": verbose}
+    return _open_session(model, driver, options, seed=seed, stepwise=True, resume=resume, settings=settings, **heard)
 
 
 def _open_session(

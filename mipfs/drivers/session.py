@@ -55,7 +55,7 @@ class Session:
     driver : str, the name of `module`
     module : module of a driver
     options : the driver's options
-    callback, observers, verbose : see `mipfs.solve`
+    callback, stop, observers, verbose : see `mipfs.solve`
     keeper : Keeper, optional, keeps states as it goes
     resume : RunState, optional, to go on with
     warm : RunStart, optional, what an earlier result leaves to this problem
@@ -79,6 +79,7 @@ class Session:
         options: Any,
         *,
         callback: Callable[[Record], object] | None = None,
+        stop: Callable[[], bool] | None = None,
         observers: Iterable[Observer] = (),
         verbose: bool = False,
         keeper: Keeper | None = None,
@@ -113,6 +114,7 @@ class Session:
             self._run = Run(problem, options, observers=heard, callback=callback, settings=settings)
             self._run.is_certified = module.CAPABILITY.is_certified
             self._run.resume, self._run.warm = resume, warm
+            self._run.is_over = stop or self._run.is_over
             self._run.room = None if keeper is None else keeper.room
             self._run.is_kept = keeper is not None
             self._run.asked = asked.came or is_any_interrupted()
@@ -153,7 +155,7 @@ class Session:
         Returns
         -------
         bool
-            False once the loop has ended: by its gap, a limit, a signal or a `callback`.
+            False once the loop has ended: by its gap, a limit, a signal, a `callback` or `stop`.
 
         Raises
         ------

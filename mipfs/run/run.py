@@ -283,6 +283,7 @@ class Run:
     room : Path, optional, a folder where what is read seldom may lie; without one it is in memory
     interrupted, asked : bool
         Whether it is to stop now, and whether after its first record (or `FIRST_STEP_SECONDS`): so it was asked before.
+    is_over : callable, asked wherever work may be given up: whether it is to stop now
     """
 
     def __init__(
@@ -308,6 +309,7 @@ class Run:
         self.counters: Counter[str] = Counter()
         self.trace: list[Record] = []
         self.interrupted = self.asked = False
+        self.is_over: Callable[[], bool] = bool  # never
         self.closed = False
         self.wants_all = False
         self.infeasible = False
@@ -534,7 +536,8 @@ class Run:
     @property
     def _heed_interrupt(self) -> bool:
         """Whether it is to stop for an interrupt; one before the first record waits for that, but not for long."""
-        self.interrupted = self.interrupted or (self.asked and self.elapsed >= FIRST_STEP_SECONDS)
+        late = self.asked and self.elapsed >= FIRST_STEP_SECONDS
+        self.interrupted = self.interrupted or late or self.is_over()
         return self.interrupted
 
     def stop(self) -> StopReason | None:

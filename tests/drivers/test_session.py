@@ -115,6 +115,22 @@ def test_wherever_it_is_left_the_answer_is_earned(case: str, steps: int) -> None
         assert report.accepted, report.reason
 
 
+@pytest.mark.parametrize("case", ["branch, rows", "gbd", "kelley", "two_layer", "two_layer, rows"])
+@pytest.mark.parametrize("most", [0, 3, 20])
+def test_stop_is_heard_inside_a_step(case: str, most: int) -> None:
+    driver, kind, options = CASES[case]
+    problem, asked, never = make(**kind, seed=1), itertools.count(), itertools.count(1)
+    seen: list[Record] = []
+    whole = mipfs.solve(problem, driver, gap=1e-9, stop=lambda: next(never) < 0, observers=[seen.append], **options)
+    assert next(never) > 2 * len(seen) + 1, "it is asked between two records"
+    result = mipfs.solve(problem, driver, gap=1e-9, stop=lambda: next(asked) >= most, **options)
+    assert result.stop_reason is StopReason.INTERRUPTED
+    assert result.bound <= whole.objective * (1 + 1e-9)
+    assert result.objective >= whole.bound * (1 - 1e-9)
+    assert result.status.name == ("FEASIBLE" if result.has_classifier else "NO_SOLUTION")
+    assert mipfs.verify(result, problem.data).accepted or not result.has_classifier
+
+
 @pytest.mark.sampled(11)
 @pytest.mark.parametrize("case", ["branch", "branch, rows", "gbd", "gbd, milp", "kelley", "kelley, box", *LAYERS])
 def test_another_session_goes_on_from_a_state(case: str, tmp_path: Path) -> None:

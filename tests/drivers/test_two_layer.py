@@ -133,6 +133,16 @@ def test_the_inner_layer_hears_the_clock() -> None:
     assert -np.inf < result.bound <= result.objective < np.inf
 
 
+def test_the_first_step_hears_stop() -> None:
+    asked = problem(draw(3, 300, 40, 0.2), M=5, C=1e4)
+    assert solve(asked, "two_layer", T=1).counters["masters"] > 10
+    times = itertools.count()
+    result = solve(asked, "two_layer", stop=lambda: next(times) >= 8)
+    assert result.counters["masters"] < 8
+    assert result.stop_reason is StopReason.INTERRUPTED
+    assert -np.inf < result.bound <= result.objective < np.inf
+
+
 def test_a_face_holds_all_selections_of_its_atoms() -> None:
     face, ones = face_layer.FacePool(), np.ones(2)
     assert face.add(np.array([3, 5]), ones)

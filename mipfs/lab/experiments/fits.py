@@ -55,8 +55,8 @@ def solve_by(problem: Problem, driver: str, *, cpu_limit: float = math.inf, **op
     problem : Problem
     driver : str
     cpu_limit : float, optional
-        CPU seconds after which the run is stopped at its next record: other work on the machine does not shorten it,
-        as it does a limit of wall seconds.
+        CPU seconds after which the run is stopped: other work on the machine does not shorten it, as it does a limit
+        of wall seconds.
     **options
         Of the driver.
 
@@ -72,7 +72,7 @@ def solve_by(problem: Problem, driver: str, *, cpu_limit: float = math.inf, **op
     if driver == "branch":
         options.setdefault("threads", 1)
     end = cpu_clock() + cpu_limit
-    result = solve(problem, driver, callback=lambda _: cpu_clock() >= end, **options)
+    result = solve(problem, driver, stop=lambda: cpu_clock() >= end, **options)
     if result.stop_reason is StopReason.INTERRUPTED and cpu_clock() < end:
         raise KeyboardInterrupt
     if not result.has_classifier:

@@ -313,7 +313,7 @@ def test_the_objective_of_a_fit_is_that_of_the_driver() -> None:
 
 
 @pytest.mark.slow
-def test_a_limit_of_cpu_seconds_stops_a_run_at_a_record() -> None:
+def test_a_limit_of_cpu_seconds_stops_a_run() -> None:
     """What was found until then is a result, and no Ctrl-C; a limit that is not reached changes nothing."""
     data = mipfs.read(INSTANCES / "wdbc.svm", scale="standard")
     whole = fits.solve_by(mipfs.Problem(data, M=5, C=1.0), "branch", cpu_limit=1000.0)
