@@ -187,7 +187,7 @@ class SharedTree:
         for side in (side for node in nodes for side in node.sides):
             self.trees[side.value].is_open = True
         for value, tree in enumerate(self.trees):
-            own = [(node, side) for node in alone if (side := node.side(value)) is not None]
+            own = [(node, one) for node in alone if (one := node.side(value)) is not None]
             if own and not tree.is_open:
                 self._explore_alone(value, own, budget)
             tree.is_open |= tree.run.incumbent is None or not tree.floor >= tree.cutoff
@@ -342,29 +342,32 @@ class SharedTree:
         """
         own, places = self.coefficients, np.arange(gain.shape[1])
         free, room = states == FREE, self.most - np.count_nonzero(states == INSIDE, axis=1)
-        left, rows = end - (states == INSIDE) @ own, np.arange(end.size)[:, None]
+        left = end - (states == INSIDE) @ own
 
-        def tangent(y: Array) -> tuple[Array, Array]:
-            adjusted = np.where(free, np.maximum(gain - y[:, None] * own, 0.0), 0.0)
+        def tangent(y: Array, at: Integers) -> tuple[Array, Array]:
+            adjusted = np.where(free[at], np.maximum(gain[at] - y[:, None] * own, 0.0), 0.0)
             order = np.argsort(-adjusted, axis=1)
-            falling = adjusted[rows, order]
-            counts = (places < room[:, None]) & (falling > 0.0)
-            slope = left - (counts * own[order]).sum(axis=1)
-            return y * left + (counts * falling).sum(axis=1), slope
+            falling = adjusted[np.arange(at.size)[:, None], order]
+            counts = (places < room[at, None]) & (falling > 0.0)
+            return y * left[at] + (counts * falling).sum(axis=1), left[at] - (counts * own[order]).sum(axis=1)
 
-        least = float(np.abs(own[own != 0.0]).min(initial=math.inf))
-        low, high = np.zeros(end.size), np.full(end.size, 2.0 * float(gain.max(initial=0.0)) / least)
-        (below, falls), (above, rises) = tangent(low), tangent(high)
-        idle = falls >= 0.0
+        found, least = np.zeros(end.size), float(np.abs(own[own != 0.0]).min(initial=math.inf))
+        below, falls = tangent(found, np.arange(end.size))
+        at = np.flatnonzero(falls < 0.0)
+        low, below, falls = found[at], below[at], falls[at]
+        high = np.full(at.size, 2.0 * float(gain.max(initial=0.0)) / least)
+        above, rises = tangent(high, at)
         for _ in range(self.steering.tangents):
             with np.errstate(divide="ignore", invalid="ignore"):
                 meet = (below - above + rises * high - falls * low) / (rises - falls)
             meet = np.where(np.isfinite(meet), np.clip(meet, low, high), high)
-            value, slope = tangent(meet)
+            value, slope = tangent(meet, at)
             up = slope >= 0.0
-            low, below, falls = (np.where(up, *pair) for pair in ((low, meet), (below, value), (falls, slope)))
-            high, above, rises = (np.where(up, *pair) for pair in ((meet, high), (value, above), (slope, rises)))
-        return np.where(idle, 0.0, np.where(below < above, low, high))
+            low, high = np.where(up, low, meet), np.where(up, meet, high)
+            below, above = np.where(up, below, value), np.where(up, value, above)
+            falls, rises = np.where(up, falls, slope), np.where(up, slope, rises)
+        found[at] = np.where(below < above, low, high)
+        return found
 
     def _propagate(self, node: SharedNode, side: NodeAtValue) -> None:
         """Fix what the row fixes; a node that it leaves nothing is no longer open at that value."""

@@ -189,5 +189,5 @@ class Pricing:
 
 
 def _round_off(rows: int) -> float:
-    """A bound on the rounding error of A'y over so many rows, as a share of |A|'|y|."""
+    """A bound on the rounding error of A'y over that many rows, as a share of |A|'|y|."""
     return 1.01 * (rows + 4) * U

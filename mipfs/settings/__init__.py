@@ -260,8 +260,8 @@ class SharedSettings(Declared):
     """And at most in samples times atoms times nodes: a second or two."""
     least: Count = 200
     """Nodes within that which are worth a tree of all."""
-    widest: Count = 80
-    """Nodes of a level at most: german's have 65."""
+    widest: Count = 120
+    """Nodes of a level at most: german has some 75."""
     doubled: Count = 30
     """From how many on a level may not be twice as wide as the one before: german's grow by half. Sonar's double up to
     281, and end nowhere near."""
@@ -273,7 +273,7 @@ class SharedSettings(Declared):
     dives: Part = 0.25
     """A selection that a node leads to is evaluated only where the dual vectors leave it this share of the way from the
     root's bound to the cutoff."""
-    tangents: Natural = 8
+    tangents: Natural = 5
     """Steps to the row's best multiplier for a dual vector and a node."""
 
 
