@@ -274,7 +274,7 @@ class SharedSettings(Declared):
     """A selection that a node leads to is evaluated only where the dual vectors leave it this share of the way from the
     root's bound to the cutoff."""
     tangents: Natural = 5
-    """Steps to the row's best multiplier for a dual vector and a node."""
+    """Steps to the row's best multiplier for a dual vector and a node: 8 leave as many nodes."""
 
 
 @dataclass(frozen=True)
