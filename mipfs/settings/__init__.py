@@ -261,7 +261,7 @@ class SharedSettings(Declared):
     least: Count = 200
     """Nodes within that which are worth a tree of all."""
     widest: Count = 120
-    """Nodes of a level at most: german has some 75."""
+    """Nodes of a level at most: german's have fewer than 80."""
     doubled: Count = 30
     """From how many on a level may not be twice as wide as the one before: german's grow by half. Sonar's double up to
     281, and end nowhere near."""
