@@ -281,7 +281,7 @@ class SharedTree:
             for at in np.flatnonzero(why == LEAF).tolist():
                 self._enter_leaf(value, back, at)
             nodes = back._replace(heads=back.heads[why != LEAF])
-            if np.any(why[why != LEAF] != OPEN) or self.n_nodes >= budget:
+            if np.any(why[why != LEAF] != OPEN) or self.n_nodes >= budget or self.base.must_stop():
                 tree.is_open = tree.is_open or nodes.heads.size > 0
                 return
             duals = tree.first_duals(nodes.heads)
