@@ -47,7 +47,7 @@ from mipfs.settings import TreeSettings
 NO_PLACE = 1 << 62
 """More pieces than ever come together."""
 REOPENED = -(2**20)
-"""The age of a node that was found to be a leaf before the tree came to rest."""
+"""Added to the age of a node that was found to be a leaf before the tree came to rest."""
 
 
 class SearchTree(TreeProof):
@@ -519,7 +519,7 @@ class SearchTree(TreeProof):
             self.close(node, node.bound, is_final=False)
         else:
             self.leaves.append(Leaf(node, sigma))
-            if node.age < 0 or not self.is_dear:
+            if node.age < REOPENED or not self.is_dear:
                 self.close_leaves()
 
     def close_leaves(self) -> None:
@@ -535,9 +535,9 @@ class SearchTree(TreeProof):
             self.close(node, node.bound, is_final=True)
 
     def reopen_leaves(self) -> None:
-        """Put leaves that wait for their SVMs among the open nodes: they are found again, and closed at once."""
+        """Put leaves that wait among the open nodes: they are found again, and closed at once the second time."""
         for leaf in self.leaves:
-            self.push(replace(leaf.node, why=subtree.OPEN, age=REOPENED))
+            self.push(replace(leaf.node, why=subtree.OPEN, age=min(0, leaf.node.age) + REOPENED))
         self.leaves = []
 
     def solve_leaf(self, leaf: Leaf, supports: Supports) -> Array:

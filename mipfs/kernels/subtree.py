@@ -66,9 +66,10 @@ def explore_below(steps, alive, samples, grid, sides, limit, piece, work):  # ty
             break
         is_split = fathom(alive, grid, sides, limit, piece, work, node_fate(grid, limit, work))
         apart = min(int(limit.apart), now.undecided) if is_split else 0
-        if apart > 1 and count_places(alive, piece, work) == 3:
+        places = count_places(alive, piece, work) if apart > 1 else 0
+        if places == 3:
             split_apart(apart, steps.branch, alive, sides, limit, piece, work)
-        elif apart > 1 and count_places(alive, piece, work) == 2:
+        elif places == 2:
             node.why = REST
         elif is_split and not choose_next_solve(alive, sides, piece, work):
             split_node(steps.branch, alive, sides, limit, piece, work)

@@ -132,7 +132,7 @@ class TreeSettings(Declared):
     batch_work: Excess = 150.0
     """Units of `SearchSettings.unit` that the nodes of a batch may take, by what those before took, where `numbers` is
     less: over a second of one core, so that many cores have work while what others found is put together."""
-    batch_share: Part = 0.02
+    batch_share: Part = 0.12
     """And this share of what the tree has taken so far, where that is more: the thread that puts together what was
     found then does so seldom enough for 64 cores."""
     batch_most: Excess = 1300.0
@@ -143,8 +143,9 @@ class TreeSettings(Declared):
     unit_least: Excess = 1.0
     """And units that it takes at least, as long as the batch is cut into two: in a small tree what is done for each
     unit by itself takes as long as a node."""
-    least_units: Count = 64
-    """Units of work that a batch is cut into at least, where it has as many nodes: each is for one core."""
+    least_units: Count = 128
+    """Units of work that a batch is cut into at least, where it has as many nodes: two for each of 64 cores, so that
+    few wait for the longest of them."""
     clear: Excess = 4.0
     """A node is left once upper − lower is at most this share of its distance to the cutoff: its fate is clear."""
     far: Excess = 0.03
@@ -211,7 +212,7 @@ class SearchSettings(Declared):
     the other, nodes on all cores."""
     beside: Excess = 0.06
     """The share of the work of the batch before that they may take there, where these are more SVMs."""
-    strands: Count = 16
+    strands: Count = 32
     """Searches that go on at once beside a batch at most, which share these SVMs and the roundings: what one does waits
     for no other. There are as many whatever the threads are."""
     work_per_strand: Positive = 50.0
