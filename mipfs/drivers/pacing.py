@@ -71,7 +71,6 @@ class PacedSearch:
 
     def restart_search(self) -> None:
         """Begin the search anew where it stands: a run that goes on from a state goes the same way to the bit."""
-        self._tree.reopen_leaves()
         work = self._tree.work
         self._rest = work + max(self.settings.rest, work / self.settings.rest_share)
         self._tree.run.oracle.drop_solvers()

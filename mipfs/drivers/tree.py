@@ -46,8 +46,6 @@ from mipfs.settings import TreeSettings
 
 NO_PLACE = 1 << 62
 """More pieces than ever come together."""
-REOPENED = -(2**20)
-"""Added to the age of a node that was found to be a leaf before the tree came to rest."""
 
 
 class SearchTree(TreeProof):
@@ -91,7 +89,7 @@ class SearchTree(TreeProof):
     @property
     def bound(self) -> float:
         """Lower bound on (P): the least over open and closed nodes."""
-        return min(self.floor, self.waiting.least, *(leaf.node.bound for leaf in self.leaves))
+        return min(self.floor, self.waiting.least, *(leaf.bound for leaf in self.leaves))
 
     @property
     def cutoff(self) -> float:
@@ -199,7 +197,7 @@ class SearchTree(TreeProof):
 
     def begin_anew(self) -> None:
         """Forget the open nodes and the proof."""
-        self.waiting = NodeQueue(self.run.room)
+        self.waiting, self.leaves = NodeQueue(self.run.room), []
         self.begin_proof()
 
     def narrow(self, alive: Integers) -> None:
@@ -210,8 +208,8 @@ class SearchTree(TreeProof):
 
     def forget(self, taken: Sequence[NodeUnit]) -> None:
         """Keep of a proof that nobody wants what open nodes need; those that are being explored are renumbered, too."""
-        self.reopen_leaves()
-        held = [unit.nodes.heads for unit in taken if not unit.goes_on] + [self.waiting.heads]
+        held = [unit.nodes.heads for unit in taken if not unit.goes_on]
+        held += [self.waiting.heads, *(leaf.nodes.heads for leaf in self.leaves)]
         duals = self.moved(np.concatenate([heads["dual"] for heads in held]))
         prices = self.prices.only(np.concatenate([heads["prices"] for heads in held]))
         at = 0
@@ -222,10 +220,14 @@ class SearchTree(TreeProof):
 
     def push(self, node: OpenNode) -> None:
         """Put a node among the open ones, by its bound."""
+        self.waiting.extend(self.packed(node))
+
+    def packed(self, node: OpenNode) -> OpenNodes:
+        """A node as those that wait are kept."""
         nodes = pack_open_node(node.states, node.warm, node.bound, node.place, node.dual)
         nodes.heads["prices"], nodes.heads["age"], nodes.heads["why"] = self.prices.add(node.y), node.age, node.why
         nodes.heads["atom"], nodes.heads["share"] = node.atom, node.share
-        self.waiting.extend(nodes)
+        return nodes
 
     def node(self, nodes: OpenNodes, at: int) -> OpenNode:
         """One of some open nodes, as an object."""
@@ -508,8 +510,7 @@ class SearchTree(TreeProof):
 
     def leaf(self, node: OpenNode) -> None:
         """One selection is left, or none: close the node with its own dual vector, at once unless SVMs are dear."""
-        problem = self.run.problem
-        sigma = mask_of(problem.atoms.count, self.relaxation.alive[node.states == INSIDE])
+        sigma = self.selection_of(node)
         if node.why == subtree.BARREN or not self.run.oracle.contains(sigma):
             low, high = sigma.astype(float), sigma.astype(float)
             if node.why == subtree.BARREN:
@@ -518,15 +519,19 @@ class SearchTree(TreeProof):
         elif node.bound >= self.cutoff:
             self.close(node, node.bound, is_final=False)
         else:
-            self.leaves.append(Leaf(node, sigma))
-            if node.age < REOPENED or not self.is_dear:
+            self.leaves.append(Leaf(self.packed(node), sigma))
+            if not self.is_dear:
                 self.close_leaves()
+
+    def selection_of(self, node: OpenNode) -> npt.NDArray[np.bool_]:
+        """(count,) the atoms that are in a node."""
+        return mask_of(self.run.problem.atoms.count, self.relaxation.alive[node.states == INSIDE])
 
     def close_leaves(self) -> None:
         """Close what is one selection each with its own dual vector, which a search beside may have found already."""
         leaves, self.leaves = self.leaves, []
         for leaf in leaves:
-            node = leaf.node
+            node = self.node(leaf.nodes, 0)
             alpha = self.solve_leaf(leaf, self.supports) if leaf.alpha is None else leaf.alpha
             bound, whole, q = self.relaxation.bound_selection(alpha, node.states)
             if bound > node.bound:
@@ -534,11 +539,20 @@ class SearchTree(TreeProof):
                 node = replace(node, bound=bound, dual=self.proof.add_dual(whole, q), y=y)
             self.close(node, node.bound, is_final=True)
 
-    def reopen_leaves(self) -> None:
-        """Put leaves that wait among the open nodes: they are found again, and closed at once the second time."""
-        for leaf in self.leaves:
-            self.push(replace(leaf.node, why=subtree.OPEN, age=min(0, leaf.node.age) + REOPENED))
-        self.leaves = []
+    def take_leaves(self, nodes: OpenNodes) -> None:
+        """Have leaves wait for their SVMs, as they did where a state was kept.
+
+        Raises
+        ------
+        ValueError
+            One is no selection of S.
+        """
+        for at in range(nodes.heads.size):
+            node = self.node(nodes, at)
+            sigma = self.selection_of(node)
+            if not self.run.oracle.contains(sigma):
+                raise ValueError("a leaf that is no selection")
+            self.leaves.append(Leaf(self.packed(node), sigma))
 
     def solve_leaf(self, leaf: Leaf, supports: Supports) -> Array:
         """The dual vector of a leaf's SVM, near enough to close it; the classifier is offered to `supports`."""
@@ -648,20 +662,25 @@ class SearchTree(TreeProof):
 
     def finish(self) -> Proof | None:
         """The proof of the bound; None where none was begun, or where it was lost."""
-        assert not self.leaves
-        return self.finish_proof(self.waiting.heads) if self.n_nodes else None
+        heads = one_after_the_other([self.waiting.heads, *(leaf.nodes.heads for leaf in self.leaves)])
+        return self.finish_proof(heads) if self.n_nodes else None
 
 
 @dataclass
 class Leaf:
     """A node that is one selection of S, and waits for the dual vector of its SVM.
 
-    node, sigma : the node, and its selection (count,) bool;  alpha : (n,) the dual vector, once it is there
+    nodes : the node alone;  sigma : (count,) bool, its selection;  alpha : (n,) the dual vector, once it is there
     """
 
-    node: OpenNode
+    nodes: OpenNodes
     sigma: npt.NDArray[np.bool_]
     alpha: Array | None = None
+
+    @property
+    def bound(self) -> float:
+        """The bound that is proven of it by now."""
+        return float(self.nodes.heads["bound"][0])
 
 
 def next_of(places: Integers, least: int) -> int:

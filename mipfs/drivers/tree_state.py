@@ -16,6 +16,7 @@ from mipfs.errors import UsageError
 from mipfs.inner.completions import are_few
 from mipfs.inner.unit import NOTHING, ColumnOrder, ExplorationRules, NodeUnit
 from mipfs.kernels.structures import LIMITS
+from mipfs.kernels.subtree import LEAF
 from mipfs.kernels.units import FirstDuals
 from mipfs.plumbing.arrays import Array, Arrays
 from mipfs.problem import Problem
@@ -62,13 +63,14 @@ def why_none(problem: Problem, options: Any) -> str:
 
 def of_tree(tree: SearchTree, taken: Sequence[NodeUnit] = ()) -> Arrays:
     """The open nodes and the proof of a tree, and what it has counted; units that are `taken` have open nodes."""
+    apart = [unit.nodes for unit in taken if not unit.goes_on] + [leaf.nodes for leaf in tree.leaves]
     return {
         "tree_totals": np.array([getattr(tree, name) for name in TOTALS], dtype=float),
         "tree_alive": tree.relaxation.alive,
         "tree_lost": np.array(tree.lost),
         "tree_kept": np.array(tree.run.options.certificate),
         "tree_listed": np.array(tree.run.wants_all),
-        **tree.waiting.arrays([unit.nodes for unit in taken if not unit.goes_on], tree.relaxation.alive.size),
+        **tree.waiting.arrays(apart, tree.relaxation.alive.size),
         "tree_prices": tree.prices.array(),
         "tree_memory": tree.memory,
         "tree_derived": derived_bytes(tree.derived),
@@ -112,7 +114,7 @@ def handed_out(tree: SearchTree, arrays: Arrays) -> list[NodeUnit]:
     of_limits = (
         limits.shape == (count, len(LIMITS.names or ())) and limits.dtype == np.float64 and not np.isnan(limits).any()
     )
-    if np.any((sizes < 1) != goes_on) or np.any(sizes < 0) or count > tree.n_open or not of_limits:
+    if np.any((sizes < 1) != goes_on) or np.any(sizes < 0) or count > len(tree.waiting) or not of_limits:
         raise ValueError("units of other nodes")
     told = _rules_of_units(tree, arrays["tree_told"], int(arrays["tree_told_rows"]))
     nodes = tree.waiting.take(count, tree.relaxation.alive.size)
@@ -186,7 +188,9 @@ def restore_tree(tree: SearchTree, arrays: Arrays) -> None:
         raise ValueError("a node has a dual vector that is none")
     if np.any((heads["prices"] < -1) | (heads["prices"] >= len(tree.prices))):
         raise ValueError("a node has multipliers that are none")
-    tree.waiting.extend(nodes, in_order=True)
+    is_leaf = heads["why"] == LEAF
+    tree.waiting.extend(nodes._replace(heads=heads[~is_leaf]), in_order=True)
+    tree.take_leaves(nodes._replace(heads=heads[is_leaf]))
     tree.above = split_by_prefix(arrays, ABOVE)[0]
 
 

@@ -14,15 +14,17 @@ import pytest
 import mipfs
 from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, solve
-from mipfs.drivers.branch import Options
+from mipfs.drivers.branch import BranchAndBound, Options
 from mipfs.drivers.executor import Exploration
 from mipfs.drivers.pacing import PacedSearch
 from mipfs.drivers.tree import SearchTree
 from mipfs.generators import aytug_one
+from mipfs.kernels.subtree import LEAF
 from mipfs.plumbing import machine
 from mipfs.problem import Problem
 from mipfs.proof.proof import Proof
 from mipfs.result.result import Record, Status, StopReason
+from mipfs.result.state import RunState
 from mipfs.run.run import Run
 from mipfs.run.swaps import climb
 from mipfs.settings import BranchSettings, SearchSettings
@@ -107,6 +109,25 @@ def test_leaves_whose_svms_are_dear_wait_for_the_search_beside(
         assert cut.bound <= at_once.objective * (1 + 1e-6)
         report = mipfs.verify(cut, problem.data) if certificate else None
         assert report is None or report.accepted, report
+
+
+def test_a_state_holds_the_leaves_that_wait_for_their_svms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that goes on from it ends as one that was never left."""
+    problem, trees, step = one(100, 20, 8, 4.0), list[SearchTree](), BranchAndBound.step
+    monkeypatch.setattr(BranchAndBound, "step", lambda self, *out: (trees.append(self.tree), step(self, *out))[1])
+    settings = BranchSettings(search=SearchSettings(dear=1e-9, after_nodes=0))
+    asked: dict[str, Any] = {"batch": 8, "pool_gap": 0.05, "settings": settings}
+    whole, states = solve(problem, "branch", **asked), list[RunState]()
+    with mipfs.start(problem, "branch", **asked) as session:
+        while session.step() and len(states) < 2:
+            if trees[-1].leaves:
+                states.append(session.state)
+    assert states
+    for state in states:
+        assert np.count_nonzero(state.arrays["node_why"] == LEAF)
+        result = solve(problem, "branch", resume=state, **asked)
+        assert (result.objective, result.selected, result.status) == (whole.objective, whole.selected, whole.status)
+        assert mipfs.verify(result, problem.data).accepted
 
 
 def test_no_more_threads_work_than_there_are_cores(monkeypatch: pytest.MonkeyPatch) -> None:
