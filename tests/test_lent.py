@@ -16,8 +16,10 @@ from numba import errors, typeof
 from mipfs.compiled import compiled
 from mipfs.compiled.lent import hold_until_here, lend_arrays, lent_type
 from mipfs.kernels.face_descent import FaceModel, minimise_model
+from mipfs.kernels.structures import STEERING as STEERING_TYPE
 from mipfs.kernels.structures import steering_of
 from mipfs.settings import NodeSettings
+from tests.record_cases import named
 
 
 class Pair(NamedTuple):
@@ -140,5 +142,6 @@ def test_a_model_step_has_the_owners_of_its_arrays_as_before(prices: tuple[float
     gc.collect()
     assert [sys.getrefcount(array) for array in arrays] == owners
     assert all(np.array_equal(out, steps[0]) for out in steps)
-    minimise_model.py_func(model, 1e-9, in_python)
+    steering = named(np.array([tuple(STEERING)], STEERING_TYPE))[0]
+    minimise_model.py_func(model._replace(steering=steering), 1e-9, in_python)
     assert steps[0] == pytest.approx(in_python, rel=1e-6, abs=1e-8)
