@@ -437,15 +437,15 @@ def minimise(given, ends, u, alpha, multipliers, state, pace):  # type: ignore[n
             moves += 1
             is_fresh = False
             continue
-        # What rounding has left of the steps is taken off before new multipliers are taken over.
-        if is_smoothed and not is_fresh:
+        gap = abs(primal - dual) + _violation_cost(ends, at)
+        if not is_smoothed or gap + slack <= pace.tol * primal or dual - slack >= pace.until:
+            if is_fresh or not is_smoothed:
+                state[1] = 1.0
+                break
+            # What rounding has left of the steps is taken off before the end is believed.
             _begin_afresh(given, at)
             is_fresh = True
             continue
-        gap = abs(primal - dual) + _violation_cost(ends, at)
-        if not is_smoothed or gap + slack <= pace.tol * primal or dual - slack >= pace.until:
-            state[1] = 1.0
-            break
         copy_to(at.beta, at.alpha)
         copy_to(at.pull, at.multipliers)
         state[0] *= pace.grow if moves <= EASY else 1.0 / pace.grow if moves > HARD else 1.0
