@@ -20,6 +20,7 @@ from mipfs.cli.frontier import parse_steps
 from mipfs.data.weight_rows import parity
 from mipfs.drivers import together
 from mipfs.lab.studies import walk
+from mipfs.settings import BranchSettings, SharedSettings
 from tests.two_checkers import data_of, remembered, second, verdicts
 
 DATA = "instances/credit.csv"
@@ -122,23 +123,23 @@ def made(seed: int, side: str) -> tuple[mipfs.Instance, mipfs.Problem, str]:
     return data, problem.with_rows([row], *ends, ["moved"]), "moved"
 
 
-@pytest.mark.parametrize(("most", "is_open"), [(together.MOST_NODES, False), (2, True)])
+@pytest.mark.parametrize(("most", "is_open"), [(SharedSettings().nodes, False), (2, True)])
 @pytest.mark.parametrize("side", ["ub", "lb", "mixed"])
 def test_one_tree_for_all_values_proves_what_each_value_alone_does(
     side: str, most: int, is_open: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data, problem, name = made(5, side)
     shared = list[together.SharedTree | None]()
-    monkeypatch.setattr(together, "MOST_NODES", most)
+    settings = BranchSettings(together=SharedSettings(nodes=most))
 
     def share(*given: Any) -> together.SharedTree | None:
         shared.append(together.share(*given))
         return shared[-1]
 
     monkeypatch.setattr(walk, "share", share)
-    found = mipfs.frontier(problem, name, [5.0, 3.0, 4.0], gap=1e-6, threads=1)
+    found = mipfs.frontier(problem, name, [5.0, 3.0, 4.0], gap=1e-6, threads=1, settings=settings)
     assert shared[0] is not None
-    assert any(tree.is_open for tree in shared[0].trees) is (is_open and side != "mixed")  # its root closes all
+    assert any(tree.is_open for tree in shared[0].trees) is (is_open and side == "ub")  # their root closes all
     ordered = sorted(found.points, key=lambda point: point.value, reverse=side == "lb")
     assert all(one.objective >= other.objective for one, other in itertools.pairwise(ordered))
     rows = problem.rows
@@ -163,12 +164,12 @@ def test_both_checkers_accept_the_proofs_of_one_tree(seed: int, tmp_path: Path) 
         assert said[:2] == ("accepted", "accepted"), said
 
 
-def test_a_limit_ends_one_tree_and_leaves_the_rest_to_the_points(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_ends_one_tree_and_leaves_the_rest_to_the_points() -> None:
     _, problem, name = made(7, "ub")
     assert together.share([problem] * 3, "ub", {"time_limit": 5.0}) is not None
     assert together.share([problem] * 3, "ub", {"time_limit": 4.9}) is None
-    monkeypatch.setattr(together, "LEAST_SECONDS", 0.0)
-    found = mipfs.frontier(problem, name, [3.0, 4.0, 5.0], time_limit=1e-9, threads=1)
+    settings = BranchSettings(together=SharedSettings(seconds=0.0))
+    found = mipfs.frontier(problem, name, [3.0, 4.0, 5.0], time_limit=1e-9, threads=1, settings=settings)
     assert {point.result.stop_reason.name for point in found.points} <= {"TIME_LIMIT", "GAP_CLOSED"}
     assert together.share([problem] * 3, "ub", {"branching": "most-fractional"}) is None
 

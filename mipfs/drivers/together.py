@@ -20,41 +20,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.drivers.replanted import BoundedNodes
+from mipfs.drivers.pieces import ProofPieces
+from mipfs.drivers.replanted import RHO, BoundedNodes
 from mipfs.drivers.tree_proof import TreeProof
 from mipfs.drivers.waiting import packed_all, unpack_open_node
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, States, WarmStart
 from mipfs.inner.old_duals import scores_all
 from mipfs.inner.rows_node import RowsRelaxation, choose_relaxation
 from mipfs.inner.subproblem import SolvedSubproblem, Subproblem
-from mipfs.kernels.bound import U, gains, rounded_down
+from mipfs.kernels.bound import gains, rounded_down
 from mipfs.kernels.structures import LIMITS
-from mipfs.kernels.units import OPEN_NODE, FirstDuals
+from mipfs.kernels.subtree import LEAF, OPEN
+from mipfs.kernels.units import OPEN_NODE, ExploredPieces, FirstDuals, OpenNodes
 from mipfs.plumbing.arrays import Array, Integers, Mask, mask_of, replace_at
 from mipfs.problem import Problem
 from mipfs.proof.duals import DualStore
 from mipfs.proof.evidence import empty_proof
 from mipfs.run.run import Run
+from mipfs.settings import BranchSettings
 
-BISECTIONS = 20
-"""Of a multiplier, from where the row says nothing to where it decides all."""
-MOST_NODES, MOST_NUMBERS = 1000, 1 << 25
-"""What is relaxed at most, in nodes, and in samples times atoms times nodes: a second or two."""
-WIDEST, DOUBLED = 80, 30
-"""Nodes of a level at most, and from how many on it may not be twice as wide as the one before: german's have 65 at
-most, and grow by half. Sonar's double up to 281, and end nowhere near."""
-FEWEST, LEAST_NODES = 3, 200
-"""Values, and nodes within that, which are worth a tree of all."""
-LEAST_SECONDS = 5.0
-"""A limit of time for each point that is less leaves no room for a tree of all: it would end without a bound."""
-CARRIED = frozenset({"gap", "time_limit", "memory_limit", "certificate", "threads", "seed"})
+CARRIED = frozenset({"gap", "time_limit", "memory_limit", "certificate", "threads", "seed", "settings"})
 """Options that it knows of."""
 RELAXED_BY = "kernels", "batch"
-CLEAR = 0.4
-"""A node is left once upper − lower is at most this share of its distance to the cutoff: a dual vector is to serve at
-other values too, so it is solved further than in a tree of its own."""
-RHO = 0.5
-"""Where the smoothing of the root begins."""
 
 
 @dataclass(eq=False)
@@ -136,11 +123,11 @@ class SharedTree:
         """Whether the problem of a run is solved by what is shared; the first one that asks has it searched."""
         value = int(np.flatnonzero(self.ends == self._end(run.problem))[0])
         if not self.trees:
-            self._begin(run)
+            self._begin(run, value)
             self._search(run)
         tree = self.trees[value]
-        for known in (tree.run.incumbent, None if self._last_run is None else self._last_run.incumbent):
-            if known is not None:
+        for other in (tree.run, self._last_run):
+            if other is not None and other is not run and (known := other.incumbent) is not None:
                 run.offer(known.selected, known.w, known.b)
         self._last_run = run  # of a tighter value: what it finds is allowed at the next
         if tree.is_open:
@@ -151,11 +138,12 @@ class SharedTree:
         run.count(nodes=tree.n_nodes, newton_steps=tree.steps, subproblems=0 if value else self.subproblem.count)
         return True
 
-    def _begin(self, run: Run) -> None:
-        """A proof for every value, one node solver, one solver of SVMs."""
+    def _begin(self, run: Run, value: int) -> None:
+        """A proof for every value, that of the run at its own, one node solver, one solver of SVMs."""
         low, high = self.last.selection.sigma_bounds()
         alive, stop = np.flatnonzero(high > 0.5), np.zeros(1, dtype=np.int8)
         settings = run.settings
+        self.steering, self.clear = settings.together, settings.tree.clear
         self.base = RowsRelaxation(
             self.last, alive, lambda: self._must_stop(run), stop, settings.relaxation, nodes=settings.nodes,
             batch=settings.batch, relax=run.options.relax,
@@ -166,16 +154,15 @@ class SharedTree:
         duals = empty_proof(self.last).duals
         assert isinstance(duals, DualStore)
         self.store = duals
-        self.trees = [
-            ValueTree(Run(one, run.options), self.base.with_rows_of(one), self.store) for one in self.problems
-        ]
+        each = [run if at == value else Run(one, run.options) for at, one in enumerate(self.problems)]
+        self.trees = [ValueTree(one, self.base.with_rows_of(one.problem), self.store) for one in each]
         self.subproblem = Subproblem(self.last, lambda: self._must_stop(run))
         self.coefficients = self.sign * self.base.pricing.on_atoms.toarray()[alive, 0]
         self.largest = (
             float(self.coefficients.max(initial=0.0)) if self.coefficients.min(initial=0.0) >= 0.0 else math.inf
         )
         self.g, self.scores = np.empty(0), np.empty((0, alive.size))
-        self.tried, self.leaves = set[bytes](), dict[bytes, int]()
+        self.tried = set[bytes]()
         self.n_nodes = 0
 
     def _must_stop(self, run: Run) -> bool:
@@ -184,16 +171,25 @@ class SharedTree:
         return run.must_stop or (limit is not None and run.elapsed > 0.5 * limit)
 
     def _search(self, run: Run) -> None:
-        """Level by level, until nothing is open, or the budget is spent."""
-        size = self.last.data.n_samples * max(1, self.base.alive.size)
-        budget, nodes = min(MOST_NODES, MOST_NUMBERS // size), self._root()
-        while 0 < len(nodes) <= WIDEST and self.n_nodes + len(nodes) < budget and not self._must_stop(run):
-            before, nodes = len(nodes), self._next_level(nodes)
-            if DOUBLED < len(nodes) > 1.9 * before:
+        """Level by level, until nothing is open, or the budget is spent; what few values share is left to each."""
+        steering, size = self.steering, self.last.data.n_samples * max(1, self.base.alive.size)
+        budget, nodes = min(steering.nodes, steering.numbers // size), self._root()
+        alone = list[SharedNode]()
+        while 0 < len(nodes) <= steering.widest and self.n_nodes + len(nodes) < budget and not self._must_stop(run):
+            before = len(nodes)
+            alone += [node for node in nodes if len(node.sides) <= steering.alone]
+            nodes = self._next_level([node for node in nodes if len(node.sides) > steering.alone])
+            run.iteration = self.n_nodes
+            run.count(nodes=self.n_nodes, subproblems=self.subproblem.count)
+            run.record()
+            if steering.doubled < len(nodes) > 1.9 * before:
                 break
         for side in (side for node in nodes for side in node.sides):
             self.trees[side.value].is_open = True
-        for tree in self.trees:
+        for value, tree in enumerate(self.trees):
+            own = [(node, one) for node in alone if (one := node.side(value)) is not None]
+            if own and not tree.is_open:
+                self._explore_alone(value, own, budget)
             tree.is_open |= tree.run.incumbent is None or not tree.floor >= tree.cutoff
 
     def _next_level(self, nodes: Sequence[SharedNode]) -> list[SharedNode]:
@@ -204,14 +200,14 @@ class SharedTree:
         self._apply([pair for value, members in groups.items() for pair in self._relaxed(value, members)])
         for node in nodes:
             if (side := node.side(node.at)) is not None:
-                self._dive(side, node.warm.w)
+                self._dive(side, node.warm.w, self.steering.dives)
         return [below for node in nodes for below in self._go_on(node)]
 
     def _cutoffs(self) -> Array:
         return np.array([tree.cutoff for tree in self.trees])
 
     def _root(self) -> list[SharedNode]:
-        """The root where its rows leave it something, relaxed at the middle value, and from there at each."""
+        """The root where its rows leave it something, relaxed at the middle value."""
         node = SharedNode([], WarmStart(np.zeros(self.first.size, np.float32), 0.0, RHO))
         for value, tree in enumerate(self.trees):
             after = tree.relaxation.propagation(self.first)
@@ -227,32 +223,38 @@ class SharedTree:
         dual = self.store.add(outcome.whole, outcome.q)
         self._score()
         for side in node.sides:
-            self._dive(side, node.warm.w)
+            self._dive(side, node.warm.w, 0.0)
         self._apply([(node, side, dual) for side in node.sides])
-        for value in [side.value for side in node.sides]:
-            if node.side(value) is not None:
-                self._apply(self._relaxed(value, [node]))
-            if (own := node.side(value)) is not None:
-                self._dive(own, node.warm.w)
+        self.least = min((side.bound for side in node.sides), default=math.inf)
         return [node] if node.sides else []
 
-    def _relaxed(self, value: int, members: Sequence[SharedNode]) -> list[tuple[SharedNode, NodeAtValue, int]]:
-        """Relax nodes at a value in one compiled call; new dual vectors, each with its node wherever that is open."""
-        tree, kernel = self.trees[value], self.base.kernel
-        assert kernel is not None
-        own = [side for node in members if (side := node.side(value)) is not None]
-        warm = [node.warm for node in members]
+    def _packed(self, value: int, own: Sequence[tuple[SharedNode, NodeAtValue]]) -> tuple[OpenNodes, FirstDuals]:
+        """Some nodes at a value as the kernels take them, with their dual vectors."""
+        tree, warm = self.trees[value], [node.warm for node, _ in own]
         nodes = packed_all(
-            np.array([side.states for side in own]), np.array([one.w for one in warm]),
+            np.array([side.states for _, side in own]), np.array([one.w for one in warm]),
             np.array([one.b for one in warm]), RHO,
         )  # fmt: skip
-        nodes.heads["bound"], nodes.heads["rho"] = [side.bound for side in own], [one.rho for one in warm]
-        limits = np.zeros(len(own), LIMITS)
-        limits["cutoff"], limits["tol"], limits["level"] = tree.cutoff, self.tol, -math.inf
-        limits["share"], limits["rises"] = CLEAR, 1.0
-        duals = FirstDuals.of_store(*self.store.packed(np.array([side.dual for side in own])))
-        sides, prices = tree.relaxation.propagation.sides, np.array([[side.y] for side in own])
-        found = kernel.explore_all(nodes, duals, limits, sides, prices)
+        heads = nodes.heads
+        heads["rho"] = [one.rho for one in warm]
+        heads["bound"], heads["place"], heads["dual"] = np.array([(s.bound, s.place, s.dual) for _, s in own]).T
+        heads["prices"] = tree.prices.add_all(np.array([[side.y] for _, side in own]))
+        return nodes, tree.first_duals(heads)
+
+    def _explore(self, value: int, nodes: OpenNodes, duals: FirstDuals, level: float, share: float) -> ExploredPieces:
+        """Explore from some nodes at a value in one compiled call."""
+        tree, kernel = self.trees[value], self.base.kernel
+        assert kernel is not None
+        limits = np.zeros(nodes.heads.size, LIMITS)
+        limits["cutoff"], limits["tol"], limits["level"], limits["share"] = tree.cutoff, self.tol, level, share
+        limits["rises"] = level == -math.inf
+        prices = tree.prices.of(nodes.heads["prices"])
+        return kernel.explore_all(nodes, duals, limits, tree.relaxation.propagation.sides, prices)
+
+    def _relaxed(self, value: int, members: Sequence[SharedNode]) -> list[tuple[SharedNode, NodeAtValue, int]]:
+        """Relax nodes at a value; new dual vectors, each with its node wherever that is open."""
+        own = [(node, side) for node in members if (side := node.side(value)) is not None]
+        found = self._explore(value, *self._packed(value, own), -math.inf, self.steering.clear)
         self._count(value, len(own), int(found.totals["steps"].sum()))
         count, sizes, kept = found.totals["duals"] - 1, found.totals["bytes"], found.duals
         ends = kept["end"] + np.repeat(np.cumsum(sizes) - sizes, count)
@@ -264,6 +266,35 @@ class SharedTree:
                 node.atom = abs(int(found.back.heads["atom"][back[k]])) - 1
                 node.warm = unpack_open_node(found.back, int(back[k]), self.first.size)[1]
         return [(node, side, int(dual[k])) for k, node in enumerate(members) if count[k] for side in node.sides]
+
+    def _explore_alone(self, value: int, own: Sequence[tuple[SharedNode, NodeAtValue]], budget: int) -> None:
+        """Explore all below nodes at a value that few others share, in compiled calls alone."""
+        tree = self.trees[value]
+        nodes, duals = self._packed(value, own)
+        while nodes.heads.size:
+            found = self._explore(value, nodes, duals, math.inf, self.clear)
+            pieces = ProofPieces([found], [nodes.heads], [False])
+            back, totals = tree.attach(pieces), pieces.totals
+            self._count(value, int(totals["solved"].sum()), int(totals["steps"].sum()))
+            tree.done(float(totals["floor"].min()))
+            why = back.heads["why"]
+            for at in np.flatnonzero(why == LEAF).tolist():
+                self._enter_leaf(value, back, at)
+            nodes = back._replace(heads=back.heads[why != LEAF])
+            if np.any(why[why != LEAF] != OPEN) or self.n_nodes >= budget:
+                tree.is_open = tree.is_open or nodes.heads.size > 0
+                return
+            duals = tree.first_duals(nodes.heads)
+
+    def _enter_leaf(self, value: int, back: OpenNodes, at: int) -> None:
+        """Close one selection that an exploration left."""
+        tree, head = self.trees[value], back.heads[at]
+        states, warm = unpack_open_node(back, at, self.first.size)
+        y = float(tree.prices[int(head["prices"])][0])
+        states = np.where(states == INSIDE, INSIDE, OUTSIDE).astype(np.int8)
+        side = NodeAtValue(value, int(head["place"]), states, float(head["bound"]), int(head["dual"]), y)
+        node = SharedNode([side], warm)
+        self._close(node, side) if side.bound >= tree.cutoff else self._close_leaf(node, side)
 
     def _count(self, value: int, nodes: int, steps: int) -> None:
         self.n_nodes, tree = self.n_nodes + nodes, self.trees[value]
@@ -298,37 +329,45 @@ class SharedTree:
                 self._propagate(node, side)
 
     def _bounded(self, dual: Integers, y: Array, value: Integers, states: States) -> BoundedNodes:
-        """Nodes (m, k) bounded by dual vectors and multipliers: each rounded as `Pricing.of` rounds one of a row."""
-        parts = self.sign * y * self.ends[value]
-        constant = np.where(y == 0.0, 0.0, rounded_down(parts, np.abs(parts), 1))
-        shift = self.sign * y[:, None] * self.coefficients
-        slack = 1.01 * 5 * U * np.abs(shift)
-        priced = rounded_down(self.base.penalty - shift - slack, np.abs(self.base.penalty) + np.abs(shift) + slack, 0)
-        priced = np.where(y[:, None] == 0.0, self.base.penalty, priced)
-        g = self.g[dual]
-        base = rounded_down(g + constant, np.abs(g) + np.abs(constant), 2)
-        return BoundedNodes.of(base, gains(self.scores[dual], priced), states, self.most)
+        """Nodes (m, k) bounded by dual vectors and multipliers."""
+        prices, g = self.base.pricing.of_each(y, self.sign * self.ends[value], self.base.alive), self.g[dual]
+        base = rounded_down(g + prices.constant, np.abs(g) + np.abs(prices.constant), 2)
+        gain = gains(self.scores[dual], prices.penalties(self.base.penalty))
+        return BoundedNodes.of(base, gain, states, self.most)
 
     def _multipliers(self, gain: Array, end: Array, states: States) -> Array:
-        """The size of the row's multiplier that bounds each node (m, k) best, by the slope of that convex function."""
+        """The size of the row's multiplier that bounds each node (m, k) best.
+
+        What it takes off is convex and piecewise linear: two points close in on the least, where their tangents meet.
+        """
         own, places = self.coefficients, np.arange(gain.shape[1])
         free, room = states == FREE, self.most - np.count_nonzero(states == INSIDE, axis=1)
         left = end - (states == INSIDE) @ own
 
-        def slope(y: Array) -> Array:
-            adjusted = np.where(free, gain - y[:, None] * own, -np.inf)
+        def tangent(y: Array, at: Integers) -> tuple[Array, Array]:
+            adjusted = np.where(free[at], np.maximum(gain[at] - y[:, None] * own, 0.0), 0.0)
             order = np.argsort(-adjusted, axis=1)
-            counts = (places < room[:, None]) & (np.take_along_axis(adjusted, order, axis=1) > 0.0)
-            return np.asarray(left - np.where(counts, own[order], 0.0).sum(axis=1))
+            falling = adjusted[np.arange(at.size)[:, None], order]
+            counts = (places < room[at, None]) & (falling > 0.0)
+            return y * left[at] + (counts * falling).sum(axis=1), left[at] - (counts * own[order]).sum(axis=1)
 
-        least = float(np.abs(own[own != 0.0]).min(initial=math.inf))
-        low, high = np.zeros(end.size), np.full(end.size, 2.0 * float(gain.max(initial=0.0)) / least)
-        idle = slope(low) >= 0.0
-        for _ in range(BISECTIONS):
-            middle = 0.5 * (low + high)
-            rises = slope(middle) >= 0.0
-            low, high = np.where(rises, low, middle), np.where(rises, middle, high)
-        return np.where(idle, 0.0, high)
+        found, least = np.zeros(end.size), float(np.abs(own[own != 0.0]).min(initial=math.inf))
+        below, falls = tangent(found, np.arange(end.size))
+        at = np.flatnonzero(falls < 0.0)
+        low, below, falls = found[at], below[at], falls[at]
+        high = np.full(at.size, 2.0 * float(gain.max(initial=0.0)) / least)
+        above, rises = tangent(high, at)
+        for _ in range(self.steering.tangents):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                meet = (below - above + rises * high - falls * low) / (rises - falls)
+            meet = np.where(np.isfinite(meet), np.clip(meet, low, high), high)
+            value, slope = tangent(meet, at)
+            up = slope >= 0.0
+            low, high = np.where(up, low, meet), np.where(up, meet, high)
+            below, above = np.where(up, below, value), np.where(up, value, above)
+            falls, rises = np.where(up, falls, slope), np.where(up, slope, rises)
+        found[at] = np.where(below < above, low, high)
+        return found
 
     def _propagate(self, node: SharedNode, side: NodeAtValue) -> None:
         """Fix what the row fixes; a node that it leaves nothing is no longer open at that value."""
@@ -347,7 +386,7 @@ class SharedTree:
         tree.done(side.bound, is_final=is_final)
         node.sides.remove(side)
 
-    def _dive(self, side: NodeAtValue, w: npt.NDArray[np.floating[Any]]) -> None:
+    def _dive(self, side: NodeAtValue, w: npt.NDArray[np.floating[Any]], share: float) -> None:
         """Offer the selection of a node that takes the largest weights, as far as the row allows at a value."""
         order = np.argsort(-np.abs(w), kind="stable")
         states = np.where(side.states == INSIDE, INSIDE, OUTSIDE).astype(np.int8)
@@ -356,19 +395,26 @@ class SharedTree:
         for j in order[(side.states[order] == FREE) & (w[order] != 0.0)].tolist():
             if room > 0 and self.coefficients[j] <= left:
                 states[j], left, room = INSIDE, left - self.coefficients[j], room - 1
+        if left < 0.0:  # a row that asks for atoms
+            found = self.trees[side.value].relaxation.propagation.dive(order[w[order] != 0.0])
+            if found is None:
+                return
+            states = found
         sigma = self._selection(states)
-        if left >= 0.0 and sigma.tobytes() not in self.tried:
-            cutoff, least = self._wanted(sigma)
-            if least < cutoff:
+        if sigma.tobytes() not in self.tried:
+            cutoff, is_promising = self._wanted(sigma, share)
+            if is_promising:
                 self._solve(sigma, 1e-7, cutoff)
 
-    def _wanted(self, sigma: Mask) -> tuple[float, float]:
-        """The value from which on a selection is no incumbent anywhere, and what the dual vectors prove of it."""
+    def _wanted(self, sigma: Mask, share: float) -> tuple[float, bool]:
+        """The value from which on a selection is no incumbent anywhere, and whether the dual vectors leave it a share
+        of the way from the root to there.
+        """
         own = sigma[self.base.alive]
-        taken = self.coefficients[own].sum()
+        cutoff = float(self._cutoffs()[self.coefficients[own].sum() <= self.ends].max(initial=-math.inf))
         values = self.g - 0.5 * self.scores[:, own].sum(axis=1) + self.base.penalty[own].sum()
-        cutoffs = [tree.cutoff for tree, end in zip(self.trees, self.ends, strict=True) if taken <= end]
-        return max(cutoffs, default=-math.inf), float(values.max(initial=-math.inf))
+        way = cutoff - float(values.max(initial=-math.inf))
+        return cutoff, way > (share * (cutoff - self.least) if share and cutoff < math.inf else 0.0)
 
     def _selection(self, states: States) -> Mask:
         return mask_of(self.last.atoms.count, self.base.alive[states == INSIDE])
@@ -388,7 +434,7 @@ class SharedTree:
         for side in list(node.sides):
             if side.bound >= self.trees[side.value].cutoff:
                 self._close(node, side)
-            elif not np.any(side.states == FREE) or np.count_nonzero(side.states == INSIDE) >= self.most:
+            elif side.value == node.at and not np.any(side.states == FREE):
                 self._close_leaf(node, side)
         if node.sides and node.side(node.at) is None:
             yield node
@@ -409,23 +455,22 @@ class SharedTree:
             places = self.trees[side.value].proof.split(side.place, int(self.base.alive[node.atom]))
             for child, place, kept in zip((out, inside), places, (OUTSIDE, INSIDE), strict=True):
                 states = replace_at(side.states, node.atom, kept)
+                if np.count_nonzero(states == INSIDE) > self.most:
+                    self.trees[side.value].proof.refute(place, None)
+                    continue
                 below = NodeAtValue(side.value, place, states, side.bound, side.dual, side.y)
                 child.sides.append(below)
                 self._propagate(child, below)
         return [child for child in (inside, out) if child.sides]
 
     def _close_leaf(self, node: SharedNode, side: NodeAtValue) -> None:
-        """One selection is left at a value: the dual vector of its SVM closes it."""
+        """One selection is left at a value, and not ruled out there: the dual vector of its SVM closes it."""
         sigma, tree = self._selection(side.states), self.trees[side.value]
-        only = np.where(side.states == INSIDE, INSIDE, OUTSIDE).astype(np.int8)
-        for again in (False, True):
-            if again or sigma.tobytes() not in self.leaves:
-                solved = self._solve(sigma, tree.run.settings.tree.leaf_gap, math.inf if again else tree.cutoff)
-                self.leaves[sigma.tobytes()] = self.store.add(*self.base.rounded(solved.svm.alpha))
-            dual = self.leaves[sigma.tobytes()]
-            bound = self.base.bound(*self.store.get(dual), self.base.pricing.none, only, math.inf)[0]
+        for enough in (tree.cutoff, math.inf):
+            solved = self._solve(sigma, tree.run.settings.tree.leaf_gap, enough)
+            bound, whole, q = self.base.bound_selection(solved.svm.alpha, side.states)
             if bound > side.bound:
-                side.bound, side.dual, side.y = bound, dual, 0.0
+                side.bound, side.dual, side.y = bound, self.store.add(whole, q), 0.0
             if side.bound >= tree.cutoff:
                 break
         self._close(node, side, is_final=True)
@@ -441,13 +486,14 @@ def share(problems: Sequence[Problem], side: str, options: Mapping[str, Any]) ->
     """
     one = problems[-1]
     limit = options.get("time_limit")
-    if len(problems) < FEWEST or not CARRIED.issuperset(options) or one.is_one_master or one.exponent:
+    if not CARRIED.issuperset(options) or one.is_one_master or one.exponent:
         return None
-    if limit is not None and limit < LEAST_SECONDS:
+    steering = (options.get("settings") or BranchSettings()).together
+    if len(problems) < steering.values or (limit is not None and limit < steering.seconds):
         return None
     rows, size = one.selection.rows, one.data.n_samples * one.atoms.count
     is_single = len(rows) == 1 and not len(rows.extra) and not one.weight_rows and not one.derived
     is_held = one.atoms.is_held and one.data.block().is_stored
-    if not (is_single and is_held) or MOST_NUMBERS // max(1, size) < LEAST_NODES:
+    if not (is_single and is_held) or steering.numbers // max(1, size) < steering.least:
         return None
     return SharedTree(problems, 1.0 if side == "ub" else -1.0) if choose_relaxation(one) in RELAXED_BY else None

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.branching import RULES, begin_memory, get_rule, learn_from_splits
-from mipfs.drivers.pieces import WITHOUT_ROWS, Offer, ProofPieces, one_after_the_other
+from mipfs.drivers.pieces import Offer, ProofPieces, one_after_the_other
 from mipfs.drivers.separating import Separation, is_bound_lifted, relaxation_sigmas
 from mipfs.drivers.tree_proof import OpenNode, TreeProof
 from mipfs.drivers.waiting import NodeQueue, pack_open_node, unpack_open_node
@@ -34,12 +34,10 @@ from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.inner.unit import NOTHING, ExplorationRules, NodeUnit, UnitResult
 from mipfs.kernels import subtree
 from mipfs.kernels.bound import gains
-from mipfs.kernels.merge import Shown
 from mipfs.kernels.structures import LIMITS
-from mipfs.kernels.units import ExploredPieces, FirstDuals, OpenNodes
+from mipfs.kernels.units import ExploredPieces, OpenNodes
 from mipfs.plumbing.arrays import Array, Arrays, Integers, mask_of, scatter
 from mipfs.proof.cuts import Cut
-from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import Proof
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
@@ -357,11 +355,6 @@ class SearchTree(TreeProof):
         each = [slice(*one) for one in zip((ends - sizes).tolist(), ends.tolist(), strict=True)]
         return [NodeUnit(nodes.part(own), duals.between(own), limits[own], prices[own], told=told) for own in each]
 
-    def first_duals(self, heads: npt.NDArray[Any]) -> FirstDuals:
-        """The dual vectors that earned the bounds of some nodes."""
-        assert isinstance(self.proof.duals, DualStore)
-        return FirstDuals.of_store(*self.proof.duals.packed(heads["dual"]))
-
     def limits(self, bound: Array, cutoff: float) -> npt.NDArray[Any]:
         """How far the subtrees below nodes of these bounds are explored, and how far relaxations are solved.
 
@@ -465,12 +458,7 @@ class SearchTree(TreeProof):
 
     def take_pieces(self, pieces: ProofPieces) -> tuple[npt.NDArray[Any], list[OpenNode]]:
         """Enter pieces into the proof, and keep what they left open; returns the records of stuck nodes, and leaves."""
-        shown = WITHOUT_ROWS
-        if self.relaxation.propagation.count:
-            first, others = pieces.heads["prices"].copy(), self.prices.add_all(pieces.prices)
-            rays = self.rays(pieces.places["cause"], pieces.prices.shape[1])
-            shown = Shown(first, others, self.numbers(first), self.numbers(others), rays)
-        back = pieces.merge(self.proof, self.relaxation.alive, shown)
+        back = self.attach(pieces)
         self.count(pieces)
         why = back.heads["why"]
         is_leaf, is_stuck = (why == subtree.LEAF) | (why == subtree.BARREN), why == subtree.STUCK
@@ -540,12 +528,10 @@ class SearchTree(TreeProof):
         for leaf in leaves:
             node = leaf.node
             alpha = self.solve_leaf(leaf, self.supports) if leaf.alpha is None else leaf.alpha
-            only = np.where(node.states == INSIDE, INSIDE, OUTSIDE).astype(np.int8)
-            whole, q = self.relaxation.rounded(alpha)
-            none = self.relaxation.pricing.none
-            bound = self.relaxation.bound(whole, q, none, only, math.inf)[0]
+            bound, whole, q = self.relaxation.bound_selection(alpha, node.states)
             if bound > node.bound:
-                node = replace(node, bound=bound, dual=self.proof.add_dual(whole, q), y=none.y)
+                y = self.relaxation.pricing.none.y
+                node = replace(node, bound=bound, dual=self.proof.add_dual(whole, q), y=y)
             self.close(node, node.bound, is_final=True)
 
     def reopen_leaves(self) -> None:

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.drivers.pieces import WITHOUT_ROWS, ProofPieces
 from mipfs.inner.boolean_node import INSIDE, OUTSIDE, States, WarmStart
 from mipfs.inner.propagation import PropagatedFixings
 from mipfs.inner.rows_node import RowsRelaxation
+from mipfs.kernels.merge import Shown
 from mipfs.kernels.subtree import OPEN
+from mipfs.kernels.units import FirstDuals, OpenNodes
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.tape import Tape
 from mipfs.proof.duals import DualStore
@@ -147,6 +150,20 @@ class TreeProof:
     def _pad_multipliers(self, y: Multipliers) -> Multipliers:
         """Multipliers of whoever knew fewer rows, with zeros for the others."""
         return np.append(np.asarray(y, dtype=float), np.zeros(self.n_rows - len(y))) if len(y) < self.n_rows else y
+
+    def first_duals(self, heads: npt.NDArray[Any]) -> FirstDuals:
+        """The dual vectors that earned the bounds of some nodes."""
+        assert isinstance(self.proof.duals, DualStore)
+        return FirstDuals.of_store(*self.proof.duals.packed(heads["dual"]))
+
+    def attach(self, pieces: ProofPieces) -> OpenNodes:
+        """Enter pieces into the proof; returns the nodes that are open still."""
+        shown = WITHOUT_ROWS
+        if self.relaxation.propagation.count:
+            first, others = pieces.heads["prices"].copy(), self.prices.add_all(pieces.prices)
+            rays = self.rays(pieces.places["cause"], pieces.prices.shape[1])
+            shown = Shown(first, others, self.numbers(first), self.numbers(others), rays)
+        return pieces.merge(self.proof, self.relaxation.alive, shown)
 
     def close(self, node: OpenNode, bound: float, *, is_final: bool = False) -> None:
         """Prune a node, and keep its bound; `is_final` where nothing can lift it further."""

@@ -129,14 +129,18 @@ def branching(
 
 
 def carries(problem: Problem) -> bool:
-    """Whether the kernel can take the problem: single unscaled features, a plain S, a loss and a regulariser it knows.
+    """Whether the kernel can take the problem: what `carries_columns` says, and a plain S."""
+    return problem.selection.is_plain and carries_columns(problem)
+
+
+def carries_columns(problem: Problem) -> bool:
+    """Whether it can once S is plain: single unscaled features, a loss and a regulariser it knows.
 
     Sparse columns are centred implicitly, which only a free bias can absorb.
     """
     data = problem.data
-    plain = problem.atoms.kind == "features" and problem.selection.is_plain
     absorbed = problem.bias or not np.any(data.center) or not data.block().stays_sparse(DENSE_ROWS_ABOVE)
-    return bool(plain and problem.has_kernels and absorbed)
+    return bool(problem.atoms.kind == "features" and problem.has_kernels and absorbed)
 
 
 def coarser_grid(

@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from mipfs.kernels.bound import U, rounded_down
-from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.proof.multipliers import broken_row, farkas_multipliers
 from mipfs.proof.proof import Multipliers
 from mipfs.selection.model import SelectionModel, selection_model
@@ -35,23 +36,24 @@ class RowPrices:
 
     Attributes
     ----------
-    y : (r,) multipliers of the user's rows, none of which points to an absent bound
-    constant : float, what rows and extra variables add to the bound, rounded down
-    shift : (count,) A'y of the atoms
+    y : (r,), or of each (m, r), multipliers of the user's rows, none of which points to an absent bound
+    constant : float, or of each (m,), what rows and extra variables add to the bound, rounded down
+    shift : (count,), or (m, count), A'y of the atoms
     slack : (count,) bound on its rounding error
     """
 
     y: Array
-    constant: float
+    constant: Any
     shift: Array
     slack: Array
 
     def penalties(self, penalty: Array) -> Array:
         """Penalties (count,) of the atoms with those of the rows, c − A'y, rounded down."""
         if not self.y.any():
-            return penalty
+            return np.broadcast_to(penalty, self.shift.shape)
         size = np.abs(penalty) + np.abs(self.shift) + self.slack
-        return np.asarray(rounded_down(penalty - self.shift - self.slack, size, 0))
+        priced = rounded_down(penalty - self.shift - self.slack, size, 0)
+        return np.where(np.any(self.y, axis=-1, keepdims=True), priced, penalty)
 
 
 class Pricing:
@@ -103,8 +105,13 @@ class Pricing:
             return None
         size = float(np.abs(parts).sum()) + of_extra[1]
         constant = rounded_down(float(parts.sum()) + of_extra[0], size, y.size + self.ends[0].size)
-        gamma = 1.01 * (y.size + 4) * U
-        return RowPrices(y, constant, self.on_atoms @ y, gamma * (self.sizes @ np.abs(y)))
+        return RowPrices(y, constant, self.on_atoms @ y, _round_off(y.size) * (self.sizes @ np.abs(y)))
+
+    def of_each(self, y: Array, end: Array, alive: Integers) -> RowPrices:
+        """Prices of the only row's multipliers (m,), for each of which it has another end (m,), on some atoms (k,)."""
+        parts, shift = y * end, y[:, None] * self.on_atoms.toarray()[alive, 0]
+        constant = np.asarray(rounded_down(parts, np.abs(parts), 1))
+        return RowPrices(y[:, None], constant, shift, _round_off(1) * np.abs(shift))
 
     def mend(self, y: Array) -> RowPrices | None:
         """Prices of y, moved as little as needed to bound the extra variables; None where that does not do it."""
@@ -170,7 +177,7 @@ class Pricing:
         if not low.size:
             return 0.0, 0.0
         reduced = -(self.on_extra @ y)
-        error = 1.01 * (y.size + 4) * U * (self.extra_sizes @ np.abs(y))
+        error = _round_off(y.size) * (self.extra_sizes @ np.abs(y))
         ends = np.where(reduced > 0, low, high)
         bounded = np.isfinite(ends)
         if np.any(np.abs(reduced[~bounded]) > ROUND_OFF_MULTIPLE * error[~bounded]):
@@ -179,3 +186,8 @@ class Pricing:
         far = np.maximum(*(np.where(np.isfinite(end), np.abs(end), 0.0) for end in self.ends))
         parts = reduced[bounded] * ends[bounded]
         return float(parts.sum() - error @ far), float(np.abs(parts).sum())
+
+
+def _round_off(rows: int) -> float:
+    """A bound on the rounding error of A'y over that many rows, as a share of |A|'|y|."""
+    return 1.01 * (rows + 4) * U

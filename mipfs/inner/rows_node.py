@@ -35,6 +35,7 @@ from mipfs.inner.boolean_node import (
     States,
     WarmStart,
     carries,
+    carries_columns,
 )
 from mipfs.inner.completions import NodeEnumerator
 from mipfs.inner.footpath import Footpath, NodeTolerances, RowsOutcome
@@ -52,7 +53,6 @@ from mipfs.plumbing.locks import ProcessLock
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_of_dual, feasible_dual
 from mipfs.selection.derived import ChvatalGomory
-from mipfs.selection.selection import Rows
 from mipfs.settings import BatchSettings, CompletionSettings, NodeSettings, RelaxationSettings
 
 NOTHING: Integers = np.empty(0, dtype=np.int64)
@@ -62,8 +62,7 @@ def prices_suffice(problem: Problem) -> bool:
     """Whether the Newton kernel carries the problem once its rows are prices: it does so without extra variables."""
     assert problem.rows is not None
     if len(problem.rows) > 0:
-        plain = problem.replace(rows=Rows.empty(problem.atoms.count), derived=())
-        return len(problem.rows.extra) == 0 and carries(plain)
+        return len(problem.rows.extra) == 0 and carries_columns(problem)
     return carries(problem)
 
 
@@ -375,6 +374,12 @@ class RowsRelaxation:
         gain = gains(s, prices.penalties(self.problem.penalty)[self.alive])
         inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
         return screen_atoms(add_down(g, prices.constant), gain, inside, free, self.M, cutoff)
+
+    def bound_selection(self, alpha: Array, states: States) -> tuple[float, Integers, int]:
+        """What the dual vector of an SVM proves of the one selection that a node holds, and that vector on the grid."""
+        whole, q = self.rounded(alpha)
+        only = np.where(states == INSIDE, INSIDE, OUTSIDE).astype(np.int8)
+        return self.bound(whole, q, self.pricing.none, only, np.inf)[0], whole, q
 
     def scores(self, whole: Integers, q: int) -> tuple[float, Array]:
         """g rounded down and s rounded up (k,) of a dual vector, on the alive atoms."""

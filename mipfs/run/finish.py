@@ -203,7 +203,8 @@ def claim_of(run: Run) -> ProofClaim | None:
     if unearned or not getattr(run.options, "certificate", True):
         return None
     gap = float(run.options.gap)
-    derived = problem.replace(derived=(*problem.derived, *outcome.derived)).selection.stated_derived()
+    stronger = problem.replace(derived=(*problem.derived, *outcome.derived)) if outcome.derived else problem
+    derived = stronger.selection.stated_derived()
     if run.infeasible:
         empty = proof or prove_emptiness(problem, run.late())
         if empty is not None:

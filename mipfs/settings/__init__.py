@@ -28,8 +28,8 @@ __all__ = [
     "BatchSettings", "BranchSettings", "CompletionSettings", "ConicSettings", "DriverSettings", "GbdSettings",
     "GrowthSettings", "InteriorSettings", "KelleySettings", "LayerSettings", "ListSettings", "MasterSettings",
     "ModelSettings", "NodeSettings", "OracleSettings", "Part", "PriceSettings", "ProximalSettings",
-    "RelaxationSettings", "RootSettings", "RoundingSettings", "SaddleSettings", "SearchSettings", "SwapSettings",
-    "Tolerance", "TreeSettings", "TwoLayerSettings", "ViolatedSettings", "restore_settings",
+    "RelaxationSettings", "RootSettings", "RoundingSettings", "SaddleSettings", "SearchSettings", "SharedSettings",
+    "SwapSettings", "Tolerance", "TreeSettings", "TwoLayerSettings", "ViolatedSettings", "restore_settings",
 ]  # fmt: skip
 
 
@@ -247,6 +247,37 @@ class SearchSettings(Declared):
 
 
 @dataclass(frozen=True)
+class SharedSettings(Declared):
+    """One tree for all values of a frontier (`mipfs.drivers.together`)."""
+
+    values: Count = 3
+    """Values which are worth a tree of all."""
+    seconds: Excess = 5.0
+    """A limit of time for each point that is less leaves no room for it: it would end without a bound."""
+    nodes: Count = 1000
+    """What is relaxed at most."""
+    numbers: Count = 2**25
+    """And at most in samples times atoms times nodes: a second or two."""
+    least: Count = 200
+    """Nodes within that which are worth a tree of all."""
+    widest: Count = 120
+    """Nodes of a level at most: german's have fewer than 80."""
+    doubled: Count = 30
+    """From how many on a level may not be twice as wide as the one before: german's grow by half. Sonar's double up to
+    281, and end nowhere near."""
+    alone: Natural = 1
+    """A node that is open at no more values is explored at each of them by itself, all below it in compiled code."""
+    clear: Excess = 0.4
+    """A node is left once upper − lower is at most this share of its distance to the cutoff: a dual vector is to serve
+    at other values too, so it is solved further than in a tree of its own."""
+    dives: Part = 0.25
+    """A selection that a node leads to is evaluated only where the dual vectors leave it this share of the way from the
+    root's bound to the cutoff."""
+    tangents: Natural = 5
+    """Steps to the row's best multiplier for a dual vector and a node: 8 leave as many nodes."""
+
+
+@dataclass(frozen=True)
 class RootSettings(Declared):
     """The root of `branch`."""
 
@@ -383,6 +414,8 @@ class BranchSettings(DriverSettings):
     """The relaxation at the root, and where the kernels do not carry a node."""
     completions: CompletionSettings = CompletionSettings()
     """Its nodes with one or two free places, where few of many features are selected."""
+    together: SharedSettings = SharedSettings()
+    """One tree for all values of a frontier."""
     growth: GrowthSettings = GrowthSettings()
     """Parts of the atoms, where `active` asks for them or atoms are too many to hold."""
     master: MasterSettings = MasterSettings()
