@@ -49,8 +49,8 @@ class RowPrices:
 
     def penalties(self, penalty: Array) -> Array:
         """Penalties (count,) of the atoms with those of the rows, c − A'y, rounded down."""
-        if not self.y.any():
-            return np.broadcast_to(penalty, self.shift.shape)
+        if not self.y.any() and self.y.ndim == 1:
+            return penalty
         size = np.abs(penalty) + np.abs(self.shift) + self.slack
         priced = rounded_down(penalty - self.shift - self.slack, size, 0)
         return np.where(np.any(self.y, axis=-1, keepdims=True), priced, penalty)
