@@ -195,17 +195,6 @@ def has_even_prices(c, forced, K):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _least_inside(x, c, forced, cls):  # type: ignore[no-untyped-def]
-    """The free feature in whose place μ frees first as it rises; −1 where none is in and not zero."""
-    least = -1
-    for t in range(forced, x.size):
-        is_less = least < 0 or 0.5 * x[t] * x[t] - c[t] < 0.5 * x[least] * x[least] - c[least]
-        if cls[t] == IN and x[t] != 0.0 and is_less:
-            least = t
-    return least
-
-
-@compiled(nogil=True)
 def priced_sweep(model, x, mu, cls, moved, pulled):  # type: ignore[no-untyped-def]
     """As `coordinate_sweep`, where prices differ; `mu` is the multiplier of the cardinality row at x.
 
@@ -217,27 +206,27 @@ def priced_sweep(model, x, mu, cls, moved, pulled):  # type: ignore[no-untyped-d
     total = 0.0
     bend = 0.0
     inside = 0
+    least = -1
     for r in range(forced, k):
         if cls[r] == IN:
             inside += 1
             total += 1.0
+            if least < 0 or 0.5 * x[r] * x[r] - c[r] < 0.5 * x[least] * x[least] - c[least]:
+                least = r
         elif cls[r] == FRACTIONAL:
             tau = np.sqrt(2.0 * (c[r] + mu))
             total += abs(x[r]) / tau
             bend += abs(x[r]) / tau**3
+    # Where all places are whole, μ may be as large as makes the least of them fractional: then another one may enter.
+    if inside >= K and least >= 0 and x[least] != 0.0 and bend == 0.0:
+        mu = max(mu, 0.5 * x[least] * x[least] - c[least])
+        cls[least] = FRACTIONAL
+        inside -= 1
+        bend = 1.0 / (x[least] * x[least])
     for r in range(k):
         h = H[r, r]
         old = x[r]
         z = h * old - g[r] - pulled[r]
-        if r >= forced and cls[r] == OUT and inside >= K:
-            least = _least_inside(x, c, forced, cls)
-            lifted = mu if least < 0 else max(mu, 0.5 * x[least] * x[least] - c[least])
-            # All places are whole. At this μ the least of them becomes fractional, and another one may enter.
-            if least >= 0 and z * z > 2.0 * (c[r] + lifted):
-                mu = lifted
-                cls[least] = FRACTIONAL
-                inside -= 1
-                bend += 1.0 / (x[least] * x[least])
         tau = np.sqrt(2.0 * max(0.0, c[r] + mu))
         if r < forced or tau == 0.0:
             new = z / (h + 1.0) if r < forced or cls[r] == IN or inside < K else 0.0
