@@ -9,7 +9,8 @@ from mipfs.inner.boolean_node import FREE, INSIDE, BooleanRelaxation, NodeOutcom
 from mipfs.kernels import boolean_newton as kernel
 from mipfs.kernels import perspective
 from mipfs.kernels.bound import gains, screen_atoms
-from mipfs.kernels.face_descent import FaceModel, minimise_model
+from mipfs.kernels.face_descent import FaceModel
+from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.structures import NEWTON, Goal, InPlay, RelaxationPoint, steering_of
 from mipfs.pointers import Step
 from mipfs.proof.cuts import feasible_dual
@@ -60,7 +61,7 @@ def solve(
         try:
             point, space = RelaxationPoint(w, beta, dual), np.empty((1, 1))
             model = FaceModel(space, w, w, 0.0, w, 0, 0, relaxation.samples.bias, 0.0, steering)
-            minimise = Step.of(minimise_model, model, 0.0, w, lends=True).made()
+            minimise = Step.of(minimise_model, model, 0.0, 0, w, lends=True).made()
             kernel.relax(minimise, relaxation._in_play()[0], relaxation.samples, in_play, goal, point, start)
         except ZeroDivisionError:  # numbers too far apart: the best dual vector so far is a bound all the same
             w[:] = np.nan

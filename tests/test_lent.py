@@ -15,11 +15,10 @@ from numba import errors, typeof
 
 from mipfs.compiled import compiled
 from mipfs.compiled.lent import hold_until_here, lend_arrays, lent_type
-from mipfs.kernels.face_descent import FaceModel, minimise_model
-from mipfs.kernels.structures import STEERING as STEERING_TYPE
+from mipfs.kernels.face_descent import FaceModel
+from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.structures import steering_of
 from mipfs.settings import NodeSettings
-from tests.record_cases import named
 
 
 class Pair(NamedTuple):
@@ -129,7 +128,7 @@ STEERING = steering_of(NodeSettings())
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("prices", [(1.0, 1.0), (1.0, 2.0)])
 def test_a_model_step_has_the_owners_of_its_arrays_as_before(prices: tuple[float, float]) -> None:
-    """With one price and with two: points of its own are lent to some ten functions, and others' memory is taken."""
+    """By sweeps and by classes: points of its own are lent to some ten functions, and others' memory is taken."""
     rng = np.random.default_rng(3)
     k = 12
     A, c = rng.standard_normal((30, k + 1)), np.where(np.arange(k) % 2, *prices)
@@ -138,10 +137,9 @@ def test_a_model_step_has_the_owners_of_its_arrays_as_before(prices: tuple[float
     owners = [sys.getrefcount(array) for array in arrays]
     steps, in_python = [np.empty(k + 1) for _ in range(50)], np.empty(k + 1)
     for out in steps:
-        minimise_model(model, 1e-9, out)
+        minimise_model(model, 1e-9, 30, out)
     gc.collect()
     assert [sys.getrefcount(array) for array in arrays] == owners
     assert all(np.array_equal(out, steps[0]) for out in steps)
-    steering = named(np.array([tuple(STEERING)], STEERING_TYPE))[0]
-    minimise_model.py_func(model._replace(steering=steering), 1e-9, in_python)
+    minimise_model.py_func(model, 1e-9, 30, in_python)
     assert steps[0] == pytest.approx(in_python, rel=1e-6, abs=1e-8)

@@ -26,7 +26,8 @@ from mipfs.branching import largest_weight
 from mipfs.inner.designs import centre_and_scale_columns, parts_of
 from mipfs.kernels import boolean_newton, node, propagation, structures, subtree, units
 from mipfs.kernels.columns import Numbers, TwoWays
-from mipfs.kernels.face_descent import FaceModel, minimise_model
+from mipfs.kernels.face_descent import FaceModel
+from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.structures import (
     LIMITS,
     AliveColumns,
@@ -381,7 +382,7 @@ class BooleanRelaxation:
         """The steps that `explore` calls by their address, not compiled yet."""
         alive, samples, _, sides, _, _, work = handed
         model = FaceModel(np.empty((1, 1)), work.w, work.w, 0.0, work.w, 0, 0, samples.bias, 0.0, work.steering)
-        minimise = Step.of(minimise_model, model, 0.0, work.w, lends=True)
+        minimise = Step.of(minimise_model, model, 0.0, 0, work.w, lends=True)
         in_play = structures.InPlay(work.columns, 0, 0, work.costs)
         goal = structures.Goal(0.0, 0.0, 0.0, 0.0, self.stop, work.steering)
         point = structures.RelaxationPoint(work.w, work.best, work.best)

@@ -2,9 +2,9 @@
 
     min over w, b of  ½ Σ_{j in S₁} w_j² + Φ(w_F) + L(y∘(Xw + b)),   Φ as in `mipfs.kernels.perspective`
 
-A Newton step builds the loss's curvature matrix once, minimises model + Φ (`mipfs.kernels.face_descent`), and searches
+A Newton step builds the loss's curvature matrix once, minimises model + Φ (`mipfs.kernels.model_step`), and searches
 on the slope of the true function along the step, so every step descends. A loss whose slope jumps is smoothed as in
-`mipfs.kernels.newton` (β_i = clip(α_i + ρ(1 − m_i), 0, c_i)), and w is held near the last one by
+`mipfs.kernels.augmented_lagrangian` (β_i = clip(α_i + ρ(1 − m_i), 0, c_i)), and w is held near the last one by
 a proximal term ½·prox·‖w − w̄‖², both let go from one minimisation to the next; the other losses need no smoothing.
 Every iterate yields β in the box of the dual set and with it a bound, so a node stops as soon as it can be pruned
 or clearly cannot.
@@ -358,7 +358,7 @@ def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: igno
             face.H, face.g, face.w, state.intercept, face.costs, in_play.forced, in_play.room, samples.bias,
             max(state.damping, 1e-10) * state.lift, goal.steering,
         )  # fmt: skip
-        call_step(face.minimise_model, lend_arrays(local), 0.3 * error, face.d)
+        call_step(face.minimise_model, lend_arrays(local), 0.3 * error, state.inner, face.d)
         state.steps += 1
         state.moved += 1
         slope_at_zero(Z, samples, in_play, point, path, face, state)

@@ -1,4 +1,4 @@
-"""The model of a proximal Newton step, a quadratic plus Φ: sweeps over the coordinates, and Newton on the face.
+"""The model of a proximal Newton step where all prices are one: sweeps over the coordinates, and Newton on the face.
 
     repeat  a few sweeps: every coordinate to its minimum, the others held; they find the face (who is non-zero)
             Newton's step on that face, once more without those whose sign it would change
@@ -6,8 +6,6 @@
 A sweep is exact in the multiplier of the cardinality row too: with m others *in* and S = Σ|w_j| of the fractional
 others, Φ as a function of one |w_r| = t is (S + t)²/(2(K − m)), or ½t² where that puts r *in*. So the model falls from
 coordinate to coordinate, whatever the start; alone, Newton's steps on a face stand still where weights cross zero.
-That is where the free features share one price; else μ moves by a step of Newton's after every coordinate, and the
-best point counts.
 """
 
 from __future__ import annotations
@@ -186,90 +184,6 @@ def coordinate_sweep(model, x, level, cls, moved, pulled):  # type: ignore[no-un
 
 
 @compiled(nogil=True)
-def has_even_prices(c, forced, K):  # type: ignore[no-untyped-def]
-    """Whether the free features have one price, which is not negative."""
-    for t in range(forced, c.size):
-        if c[t] != c[forced] or c[t] < 0.0:
-            return False
-    return K > 0 or forced == c.size
-
-
-@compiled(nogil=True)
-def priced_sweep(model, x, mu, cls, moved, pulled):  # type: ignore[no-untyped-def]
-    """As `coordinate_sweep`, where prices differ; `mu` is the multiplier of the cardinality row at x.
-
-    On the fractional features Σσ falls by Σ|w_j|/τ_j³ as μ rises by 1. So along one |w_r| the slope τ_r of Φ rises by
-    1/(τ_r² Σ|w_j|τ_j⁻³), r among them.
-    """
-    H, g, c, forced, K, bias = model.H, model.g, model.c, model.forced, model.K, model.bias
-    k = x.size
-    total = 0.0
-    bend = 0.0
-    inside = 0
-    least = -1
-    for r in range(forced, k):
-        if cls[r] == IN:
-            inside += 1
-            total += 1.0
-            if least < 0 or 0.5 * x[r] * x[r] - c[r] < 0.5 * x[least] * x[least] - c[least]:
-                least = r
-        elif cls[r] == FRACTIONAL:
-            tau = np.sqrt(2.0 * (c[r] + mu))
-            total += abs(x[r]) / tau
-            bend += abs(x[r]) / tau**3
-    # Where all places are whole, μ may be as large as makes the least of them fractional: then another one may enter.
-    if inside >= K and least >= 0 and x[least] != 0.0 and bend == 0.0:
-        mu = max(mu, 0.5 * x[least] * x[least] - c[least])
-        cls[least] = FRACTIONAL
-        inside -= 1
-        bend = 1.0 / (x[least] * x[least])
-    for r in range(k):
-        h = H[r, r]
-        old = x[r]
-        z = h * old - g[r] - pulled[r]
-        tau = np.sqrt(2.0 * max(0.0, c[r] + mu))
-        if r < forced or tau == 0.0:
-            new = z / (h + 1.0) if r < forced or cls[r] == IN or inside < K else 0.0
-            if r >= forced and cls[r] != IN and new != 0.0:
-                cls[r] = IN
-                inside += 1
-                total += 1.0
-        else:
-            t = min(abs(old), tau)
-            was_in = cls[r] == IN
-            total -= t / tau if cls[r] != OUT else 0.0
-            own = t / tau**3 if cls[r] != OUT else 0.0
-            bend -= 0.0 if was_in else own
-            inside -= was_in
-            rise = 1.0 / (tau * tau * (bend + own)) if mu > 0.0 and bend + own > 0.0 else 0.0
-            size = abs(z)
-            cls[r] = OUT
-            t = (size - tau + t * rise) / (h + rise) if h + rise > 0.0 and inside < K else 0.0
-            if t > 0.0 and size >= tau * (h + 1.0):
-                t = size / (h + 1.0)
-                cls[r] = IN
-                inside += 1
-                total += 1.0
-            elif t > 0.0:
-                cls[r] = FRACTIONAL
-                total += min(t / tau, 1.0)
-                bend += t / tau**3
-            new = max(t, 0.0) if z > 0.0 else -max(t, 0.0)
-            if bend > 0.0:
-                before = mu
-                mu = max(0.0, mu + (total - K) / bend)
-                total -= (mu - before) * bend
-        if new != old:
-            x[r] = new
-            moved[r] += new - old
-            pull(H, r, new - old, pulled)
-    if bias and H[k, k] > 0.0:
-        step = -(g[k] + pulled[k]) / H[k, k]
-        moved[k] += step
-        pull(H, k, step, pulled)
-
-
-@compiled(nogil=True)
 def stationarity_gap(g, pulled, x, cls, tau, b, grad, sign):  # type: ignore[no-untyped-def]
     """The gradient of the smooth part and the signs; returns how far it is from −∂Φ, in units of the objective."""
     k = x.size
@@ -292,8 +206,8 @@ def stationarity_gap(g, pulled, x, cls, tau, b, grad, sign):  # type: ignore[no-
 
 
 @compiled(nogil=True)
-def minimise_model(model, tol, out):  # type: ignore[no-untyped-def]
-    """Minimise a `FaceModel` over d, about to the accuracy `tol`; d goes to `out`."""
+def minimise_face(model, tol, out):  # type: ignore[no-untyped-def]
+    """Minimise a `FaceModel` over d, the prices c of the free features all one number ≥ 0; d goes to `out`."""
     H, g, w, b, c, bias = model.H, model.g, model.w, model.b, model.c, model.bias
     forced = model.forced
     K = model.K
@@ -306,19 +220,18 @@ def minimise_model(model, tol, out):  # type: ignore[no-untyped-def]
         (np.zeros(size), np.zeros(size), np.empty(size), np.empty(size)),
     )
     (x, cls, tau, sign), (moved, pulled, grad, d) = lend_arrays(own)
-    is_even = has_even_prices(c, forced, K)
-    level = np.sqrt(2.0 * c[forced]) if is_even and forced < k else 0.0
-    # Without a free feature Newton's step is the minimum.
-    sweeps = limits.sweeps + size // 32 if forced < k else 0
+    # without a free feature Newton's step is the minimum
+    level = 0.0
+    sweeps = 0
+    if forced < k:
+        level = np.sqrt(2.0 * c[forced])
+        sweeps = limits.sweeps + size // 32
     best = phi(x, c, forced, K, cls, tau)
     out[:] = 0.0
     for turn in range(limits.rounds):
         for _ in range(sweeps):
-            mu = classify_weights(x, c, forced, K, cls, tau)
-            if is_even:
-                coordinate_sweep(model, x, level, cls, moved, pulled)
-            else:
-                priced_sweep(model, x, mu, cls, moved, pulled)
+            classify_weights(x, c, forced, K, cls, tau)
+            coordinate_sweep(model, x, level, cls, moved, pulled)
         value = phi(x, c, forced, K, cls, tau) + linear(g, pulled, moved)
         # A step on a face may lead upwards: the best point after the sweeps of a round is what counts.
         if value < best:
@@ -332,8 +245,7 @@ def minimise_model(model, tol, out):  # type: ignore[no-untyped-def]
             face_direction(model, grad, x, cls, tau, sign, mu, d)
             crossed = 0
             for t in range(forced, k):
-                is_firm = c[t] < 0.0 and tau[t] == 0.0
-                if cls[t] != OUT and not is_firm and (x[t] + d[t]) * sign[t] < 0.0:
+                if cls[t] != OUT and (x[t] + d[t]) * sign[t] < 0.0:
                     crossed += 1
                     d[t] = -x[t]
                     # It leaves the face, and the others move without it.

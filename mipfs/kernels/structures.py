@@ -347,7 +347,7 @@ class RelaxedNode(NamedTuple):
 class NodeSteps(NamedTuple):
     """Steps of a node that are called by their address: see `mipfs.pointers`.
 
-    relax : `mipfs.kernels.boolean_newton.relax`; minimise_model : `mipfs.kernels.face_descent.minimise_model`
+    relax : `mipfs.kernels.boolean_newton.relax`; minimise_model : `mipfs.kernels.model_step.minimise_model`
     price : `mipfs.kernels.node.price_further`, which is not there where the user has no rows
     branch : a rule of `mipfs.branching`
     """

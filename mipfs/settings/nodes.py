@@ -16,8 +16,24 @@ Bits = Annotated[int, NumberRange(8, 50)]
 
 @dataclass(frozen=True)
 class ModelSettings(Declared):
-    """The model of a Newton step, by sweeps over the coordinates (`mipfs.kernels.face_descent`)."""
+    """The model of a Newton step: by an active set (`mipfs.kernels.model_step`), or where all features share one price
+    by sweeps over the coordinates (`mipfs.kernels.face_descent`)."""
 
+    steps: Count = 4
+    """Active-set steps on one model at most: the next Newton step has a better model. 3 to 6 are best, 40 take three
+    times as long."""
+    wide: Natural = 64
+    """Features from which on another model costs more than active-set steps on it."""
+    wide_steps: Count = 16
+    """Active-set steps on so wide a model at most."""
+    shorten: Tolerance = 0.5
+    """A step that does not pay is shortened by this factor."""
+    shortest: Tolerance = 0.02
+    """Down to so short a one; then it ends at the first change of sign."""
+    jam: Part = 0.05
+    """After a step that ends before this, features enter one at a time, and only where the face is solved."""
+    blocked: Part = 1e-9
+    """A weight that is at most this share of its direction leaves at once, at no cost, where it is led to zero."""
     sweeps: Natural = 3
     """Sweeps before every step on a face, and one more for every 32 features."""
     rounds: Count = 3

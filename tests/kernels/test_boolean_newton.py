@@ -12,7 +12,8 @@ import pytest
 from mipfs.kernels import boolean_newton as kernels
 from mipfs.kernels.boolean_newton import CLEAR, PRUNED, SOLVED, stationarity_gap, working_set
 from mipfs.kernels.columns import TwoWays
-from mipfs.kernels.face_descent import FaceModel, minimise_model
+from mipfs.kernels.face_descent import FaceModel
+from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, best_gain, classify_weights, phi
 from mipfs.kernels.structures import (
     NEWTON,
@@ -65,7 +66,7 @@ def case(seed: int, kind: int, *, bias: bool = True) -> Case:
     state = named(np.zeros(1, NEWTON))[0]
     state.rho, state.prox, state.intercept = 1.0, 0.1, 0.05
     model = FaceModel(np.empty((1, 1)), point.w, point.w, 0.0, point.w, 0, 0, bias, 0.0, steering_of(NodeSettings()))
-    step = Step.of(minimise_model, model, 0.0, point.w, lends=True).made()
+    step = Step.of(minimise_model, model, 0.0, 0, point.w, lends=True).made()
     in_play = InPlay(cols, forced, 2, penalty)
     return Case(A, TwoWays.dense(A, A.size), samples, in_play, goal, point, state, step, kind)
 
@@ -217,7 +218,7 @@ def test_the_steps_of_a_minimisation(seed: int, bias: bool, kind: int) -> None:
     local = FaceModel(
         face.H, face.g, face.w, 0.0, face.costs, in_play.forced, in_play.room, bias, 1e-10, steering_of(NodeSettings())
     )
-    minimise_model(local, 0.0, face.d)
+    minimise_model(local, 0.0, N, face.d)
     kernels.slope_at_zero(Z, samples, in_play, point, path, face, state)
     np.testing.assert_allclose(path.move, rows @ face.d, atol=1e-11)
 

@@ -11,14 +11,13 @@ from mipfs.kernels.face_descent import (
     FaceModel,
     coordinate_sweep,
     face_direction,
-    has_even_prices,
     linear,
-    minimise_model,
+    minimise_face,
     multiply,
-    priced_sweep,
     pull,
     stationarity_gap,
 )
+from mipfs.kernels.model_step import has_even_prices, minimise_by_active_set, minimise_model
 from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify_weights, phi
 from mipfs.kernels.structures import steering_of
 from mipfs.settings import NodeSettings
@@ -70,7 +69,7 @@ def test_model_is_minimised(seed: int, even: bool) -> None:
     whole, step, last = np.zeros(g.size), np.empty(g.size), np.inf
     for _ in range(60):
         now = w + whole[:k]
-        minimise_model(FaceModel(H, g + H @ whole, now, 0.0, c, forced, K, bias, 1e-12, STEERING), 0.0, step)
+        minimise_model(FaceModel(H, g + H @ whole, now, 0.0, c, forced, K, bias, 1e-12, STEERING), 0.0, 50, step)
         whole += step
         value = _value(H, g, w, c, forced, K, whole)
         assert value <= last + 1e-12 * abs(value)
@@ -109,7 +108,7 @@ def test_odd_models() -> None:
         (np.ones((4, 4)), np.zeros(4), 0, 3),
     ):
         c, g, out = np.zeros(w.size), np.linspace(-1.0, 2.0, w.size), np.empty(w.size)
-        minimise_model(FaceModel(H, g, w, 0.0, c, forced, K, False, 1e-10, STEERING), 0.0, out)
+        minimise_face(FaceModel(H, g, w, 0.0, c, forced, K, False, 1e-10, STEERING), 0.0, out)
         assert np.all(np.isfinite(out))
         assert _value(H, g, w, c, forced, K, out) <= _value(H, g, w, c, forced, K, np.zeros(w.size))
 
@@ -182,29 +181,9 @@ def test_who_has_one_price() -> None:
         assert bool(has_even_prices(np.array(c, dtype=float), forced, K)) == wanted, (c, forced, K)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_a_sweep_at_prices_that_differ_keeps_its_sums(seed: int) -> None:
-    """And what it leaves alone is stationary: of one feature that is fractional or out, with the multiplier at 0."""
-    k, forced, bias = 5 + seed % 9, seed % 3, bool(seed % 2)
-    H, g, w, _ = _drawn(500 + seed, k, forced, k, bias, 0.0)
-    c = 0.1 + np.random.default_rng(seed).random(k)
-    x, cls, tau = w.copy(), np.empty(k, np.int64), np.empty(k)
-    moved, pulled = np.zeros(g.size), np.zeros(g.size)
-    model = FaceModel(H, g, w, 0.0, c, forced, k, bias, 1e-12, STEERING)
-    for _ in range(400):
-        mu = classify_weights(x, c, forced, k, cls, tau)
-        assert mu == 0.0
-        priced_sweep(model, x, mu, cls, moved, pulled)
-        np.testing.assert_allclose(w + moved[:k], x, atol=1e-12 * (1.0 + np.abs(x).max()))
-    np.testing.assert_allclose(pulled, H @ moved, atol=1e-8 * (1.0 + np.abs(H).max() * np.abs(moved).max()))
-    classify_weights(x, c, forced, k, cls, tau)
-    error = stationarity_gap(g, pulled, x, cls, tau, 0.0, np.empty(g.size), np.empty(k))
-    assert error <= 1e-6 * (1.0 + abs(_value(H, g, w, c, forced, k, moved)))
-
-
 @pytest.mark.parametrize("seed", range(24))
-def test_a_model_with_negative_prices_is_minimised(seed: int) -> None:
-    """Called until nothing moves it never rises, and ends near Clarabel's minimum.
+def test_the_active_set_minimises_too(seed: int) -> None:
+    """Prices that differ, and negative ones, called until nothing moves: it never rises, and ends near Clarabel's.
 
     It may stand still where K features are in and another is to take one's place; the next Newton step has to help.
     """
@@ -215,7 +194,9 @@ def test_a_model_with_negative_prices_is_minimised(seed: int) -> None:
     whole, step, last = np.zeros(g.size), np.empty(g.size), begun
     for _ in range(60):
         now = w + whole[:k]
-        minimise_model(FaceModel(H, g + H @ whole, now, 0.0, c, forced, K, bool(seed % 3), 1e-12, STEERING), 0.0, step)
+        minimise_by_active_set(
+            FaceModel(H, g + H @ whole, now, 0.0, c, forced, K, bool(seed % 3), 1e-12, STEERING), 0.0, 50, step
+        )
         whole += step
         value = _value(H, g, w, c, forced, K, whole)
         assert value <= last + 1e-12 * (1.0 + abs(value))
