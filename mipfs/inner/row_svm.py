@@ -129,7 +129,7 @@ class RowSolver:
             u[k:] = b - float(shift @ w)
             alpha[:] = np.minimum(last[:n] / self.size, self.loss.top(self.c))
             own[:] = self._row_multipliers(last[n:], there) * lengths / self.size
-            state[0] = max(FIRST_RHO, WARM_RHO_SHARE * rho)
+            state[0] = max(WARM_RHO_SHARE * rho, min(FIRST_RHO, rho))
         for attempt in range(ATTEMPTS):
             until = enough / self.size if attempt == 0 else math.inf
             state[1] = 0.0

@@ -44,8 +44,11 @@ NOTHING, NOTHING_OF_ROWS = 1e-3, 1e-9
 less: their multipliers would move twice for one step, and go to and fro."""
 STIFF = 100.0
 """The step of a row over the weights, in units of a bound on the curvature of all else along it."""
-STIFFEST = 2.0**40
-"""ρ grows no further: where rounding leaves a gap above the asked one, it would grow until it is infinite."""
+STIFFEST, STIFFEST_OF_ROWS = 1e3, 1e7
+"""ρ is at most STIFFEST times the largest multiplier, or STIFFEST_OF_ROWS through the mean of ‖a_i‖²: beyond that the
+steps that are left are too short for the digits of the margins. Of separable samples multipliers are like 1/‖a_i‖²."""
+DRIFT = 8.0
+"""Sums that follow the steps are made anew after moving by so many times their size: what rounding leaves is small."""
 DEAR = 2.0
 """What breaking a row counts in the gap, in units of its multiplier."""
 
@@ -98,6 +101,7 @@ class Iterate(NamedTuple):
     u, alpha, multipliers : in and out
     m, beta, q, curve : (n,) margins, β, how a step moves the margins, and ψ'';  inner : (n,) rows with curvature
     held, pulled : (n,) and (d,), β as it was last, and Σ β_i a_i of it
+    drift : (2,), how far β and the margins have moved since all was added up, in sums over the rows
     g, way : (d,) the gradient, and the step;  free : (d,) coordinates that may move;  sums : (2,)
     pull : (r,) of the rows over the weights;  block : (·, d) rows that are gathered at a time
     """
@@ -112,6 +116,7 @@ class Iterate(NamedTuple):
     inner: npt.NDArray[Any]
     held: npt.NDArray[Any]
     pulled: npt.NDArray[Any]
+    drift: npt.NDArray[Any]
     g: npt.NDArray[Any]
     way: npt.NDArray[Any]
     free: npt.NDArray[Any]
@@ -411,18 +416,17 @@ def minimise(given, ends, u, alpha, multipliers, state, pace):  # type: ignore[n
     n = alpha.size
     d = u.size
     own = Iterate(
-        u, alpha, multipliers, np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int64), np.empty(n),
-        np.empty(d), np.empty(d), np.empty(d), np.empty(d, np.bool_), np.empty(2), np.empty(multipliers.size),
+        u, alpha, multipliers, np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int64), np.zeros(n),
+        np.zeros(d), np.zeros(2), np.empty(d), np.empty(d), np.empty(d, np.bool_), np.empty(2), np.empty(multipliers.size),
         np.empty((min(ROWS_PER_BLOCK, n), d)),
     )  # fmt: skip
     given, ends, at = lend_arrays((given, ends, own))
     last = state[2] + pace.steps
     is_smoothed = given.loss.is_smoothed or multipliers.size > 0
     nothing = NOTHING_OF_ROWS if multipliers.size > 0 else NOTHING
-    _begin_afresh(given, at)
+    margins(given.A, u, at.m)
     gap = np.inf
     moves = 0
-    is_fresh = True
     while state[2] < last:
         at_margins(given.loss.at_margins, at.m, at.alpha, given.c, state[0], at.beta, at.sums)
         _follow_beta(given.A, at)
@@ -435,21 +439,15 @@ def minimise(given, ends, u, alpha, multipliers, state, pace):  # type: ignore[n
         if not (is_least or error <= nothing * pace.tol * primal) and _newton_step(given, ends, at, state[0]):
             state[2] += 1.0
             moves += 1
-            is_fresh = False
             continue
         gap = abs(primal - dual) + _violation_cost(ends, at)
         if not is_smoothed or gap + slack <= pace.tol * primal or dual - slack >= pace.until:
-            if is_fresh or not is_smoothed:
-                state[1] = 1.0
-                break
-            # What rounding has left of the steps is taken off before the end is believed.
-            _begin_afresh(given, at)
-            is_fresh = True
-            continue
+            state[1] = 1.0
+            break
         copy_to(at.beta, at.alpha)
         copy_to(at.pull, at.multipliers)
         state[0] *= pace.grow if moves <= EASY else 1.0 / pace.grow if moves > HARD else 1.0
-        state[0] = min(state[0], STIFFEST)
+        state[0] = min(state[0], _stiffest(given.A, at, state[0]))
         state[2] += moves == 0
         moves = 0
     if state[1] == 1.0 or not given.loss.is_smoothed:
@@ -459,18 +457,33 @@ def minimise(given, ends, u, alpha, multipliers, state, pace):  # type: ignore[n
 
 
 @compiled(nogil=True)
-def _begin_afresh(given, at):  # type: ignore[no-untyped-def]
-    """The margins of u, and nothing held."""
-    margins(given.A, at.u, at.m)
-    at.held[:] = 0.0
-    at.pulled[:] = 0.0
+def _stiffest(A, at, rho):  # type: ignore[no-untyped-def]
+    """How far ρ may grow from one minimisation to the next, or ρ itself if that is less."""
+    most = STIFFEST * np.max(at.alpha)
+    if rho <= most:
+        return rho
+    squares = 0.0
+    for i in range(at.m.size):
+        copy_row(A, i, 1.0, at.way)
+        squares += dot(at.way, at.way)
+    return max(most, STIFFEST_OF_ROWS * at.m.size / max(squares, 1e-300))
 
 
 @compiled(nogil=True)
 def _follow_beta(A, at):  # type: ignore[no-untyped-def]
-    """Σ β_i a_i, of which from one step to the next few terms change."""
+    """Σ β_i a_i, of which from one step to the next few terms change; added up anew where rounding would be left."""
     beta = at.beta
     held = at.held
+    size = 0.0
+    moved = 0.0
+    for i in range(beta.size):
+        size += abs(beta[i])
+        moved += abs(beta[i] - held[i])
+    at.drift[0] += moved
+    if at.drift[0] > DRIFT * size:
+        held[:] = 0.0
+        at.pulled[:] = 0.0
+        at.drift[0] = size
     for i in range(beta.size):
         if beta[i] != held[i]:
             add_row(A, i, beta[i] - held[i], at.pulled)
@@ -566,8 +579,16 @@ def _newton_step(given, ends, at, rho):  # type: ignore[no-untyped-def]
             u[j] = min(max(u[j], low[j]), high[j])
     if t == most:
         u[first] = high[first] if way[first] > 0.0 else low[first]
+    size = 0.0
+    moved = 0.0
     for i in range(at.m.size):
         at.m[i] += t * at.q[i]
+        moved += abs(t * at.q[i])
+        size += 1.0 + abs(at.m[i])
+    at.drift[1] += moved
+    if at.drift[1] > DRIFT * size:
+        margins(given.A, u, at.m)
+        at.drift[1] = size
     return True
 
 

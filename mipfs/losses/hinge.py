@@ -51,7 +51,7 @@ def curvature(beta, c, rho, inner, curve, sums):  # type: ignore[no-untyped-def]
     """ρ where 0 < β < c, but for what a grid rounds off."""
     count = 0
     for i in range(beta.size):
-        if 1e-9 * c[i] < beta[i] < (1.0 - 1e-9) * c[i]:
+        if 0.0 < beta[i] < (1.0 - 1e-9) * c[i]:
             curve[i] = rho
             inner[count] = i
             count += 1

@@ -225,7 +225,7 @@ class SvmSolver(ABC):
         np.divide(w, root, out=u[:k], where=root > 0.0)  # a column of scale 0 has no weight
         if self.bias:
             u[k] = b - float(shift @ w)
-        return u, warm_alpha / self.size, max(WARM_RHO_SHARE * last, rho)
+        return u, warm_alpha / self.size, max(WARM_RHO_SHARE * last, min(rho, last))
 
     def _evaluate_rounded(
         self, A: Any, ids: Integers, u: Array, alpha: Array, root: Array, shift: Array, rho: float, steps: int
