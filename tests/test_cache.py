@@ -167,10 +167,10 @@ def test_digits_depend_neither_on_who_compiled_nor_on_what_was_loaded_before(tmp
 def test_the_code_of_a_sum_is_loaded_before_its_copies(tmp_path: Path) -> None:
     program = (
         "from mipfs.kernels import newton\n"
-        "from numba import float64, types\n"
-        "vector, matrix = types.Array(float64, 1, 'C'), types.Array(float64, 2, 'C')\n"
-        "newton.cholesky_solve.compile((matrix, vector))\n"
-        "print(sum(newton.cholesky_solve.stats.cache_hits.values()), sum(newton.dot.stats.cache_hits.values()))\n"
+        "from numba import float64, int64, types\n"
+        "vector, places, matrix = (types.Array(one, d, 'C') for one, d in ((float64, 1), (int64, 1), (float64, 2)))\n"
+        "newton.newton_matrix.compile((matrix, places, vector, int64, matrix, matrix))\n"
+        "print(sum(newton.newton_matrix.stats.cache_hits.values()), sum(newton.add_gram.stats.cache_hits.values()))\n"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", program]

@@ -417,8 +417,8 @@ def minimise(given, ends, u, alpha, multipliers, state, pace):  # type: ignore[n
     d = u.size
     own = Iterate(
         u, alpha, multipliers, np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int64), np.zeros(n),
-        np.zeros(d), np.zeros(2), np.empty(d), np.empty(d), np.empty(d, np.bool_), np.empty(2), np.empty(multipliers.size),
-        np.empty((min(ROWS_PER_BLOCK, n), d)),
+        np.zeros(d), np.zeros(2), np.empty(d), np.empty(d), np.empty(d, np.bool_), np.empty(2),
+        np.empty(multipliers.size), np.empty((min(ROWS_PER_BLOCK, n), d)),
     )  # fmt: skip
     given, ends, at = lend_arrays((given, ends, own))
     last = state[2] + pace.steps
