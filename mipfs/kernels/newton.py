@@ -39,6 +39,8 @@ FLAT, SEARCHES = 0.1, 40
 """A step ends where the slope is at most this share of the first one; points of a line search at most."""
 EASY, HARD = 12, 30
 """A minimisation of at most EASY steps lets ρ grow; one of more than HARD takes it back."""
+STALE = 20
+"""Newton's steps of a smooth loss that leave no less to gain than an earlier one: rounding lets no more be gained."""
 NOTHING, NOTHING_OF_ROWS = 1e-3, 1e-9
 """What is left to gain that is nothing, of what is asked: no step is taken for it. With rows over the weights it is
 less: their multipliers would move twice for one step, and go to and fro."""
@@ -425,8 +427,8 @@ def minimise(given, ends, u, alpha, multipliers, state, pace):  # type: ignore[n
     is_smoothed = given.loss.is_smoothed or multipliers.size > 0
     nothing = NOTHING_OF_ROWS if multipliers.size > 0 else NOTHING
     margins(given.A, u, at.m)
-    gap = np.inf
-    moves = 0
+    gap = least_error = np.inf
+    moves = stale = 0
     while state[2] < last:
         at_margins(given.loss.at_margins, at.m, at.alpha, given.c, state[0], at.beta, at.sums)
         _follow_beta(given.A, at)
@@ -435,7 +437,9 @@ def minimise(given, ends, u, alpha, multipliers, state, pace):  # type: ignore[n
             gap = abs(primal - dual)
         # Inexact minimisation: to a share of the gap that the last multipliers left.
         enough = max(0.1 * gap, 0.2 * pace.tol * primal) if is_smoothed else 0.1 * pace.tol * primal
-        is_least = (moves > 0 or not is_smoothed) and error <= enough
+        stale = 0 if error < least_error else stale + 1
+        least_error = min(least_error, error)
+        is_least = (moves > 0 and error <= enough) if is_smoothed else (error <= enough or stale > STALE)
         if not (is_least or error <= nothing * pace.tol * primal) and _newton_step(given, ends, at, state[0]):
             state[2] += 1.0
             moves += 1
