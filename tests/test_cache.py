@@ -166,12 +166,11 @@ def test_digits_depend_neither_on_who_compiled_nor_on_what_was_loaded_before(tmp
 @pytest.mark.slow
 def test_the_code_of_a_sum_is_loaded_before_its_copies(tmp_path: Path) -> None:
     program = (
-        "from mipfs.kernels import augmented_lagrangian as al\n"
+        "from mipfs.kernels import newton\n"
         "from numba import float64, int64, types\n"
-        "vector, places = types.Array(float64, 1, 'C'), types.Array(int64, 1, 'C')\n"
-        "line = types.NamedTuple((places, vector, vector, vector, vector, float64, float64, float64), al.SearchLine)\n"
-        "al.line_search.compile((line, float64))\n"
-        "print(sum(al.line_search.stats.cache_hits.values()), sum(al.slope.stats.cache_hits.values()))\n"
+        "vector, places, matrix = (types.Array(one, d, 'C') for one, d in ((float64, 1), (int64, 1), (float64, 2)))\n"
+        "newton.newton_matrix.compile((matrix, places, vector, int64, matrix, matrix))\n"
+        "print(sum(newton.newton_matrix.stats.cache_hits.values()), sum(newton.add_gram.stats.cache_hits.values()))\n"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", program]

@@ -125,8 +125,7 @@ def test_a_loss(place: Path, monkeypatch: pytest.MonkeyPatch, is_compiled: bool)
 STEEP = {
     "0.0 < beta[i] < (1.0 - 1e-9) * c[i]": "0.0 < beta[i] < (1.0 - 1e-9) * T * c[i]",
     "beta[i] = c[i] * steep": "beta[i] = T * c[i] * steep",
-    "first -= c[i]": "first -= T * c[i]",
-    "second += c[i]": "second += T * c[i]",
+    "total -= c[i]": "total -= T * c[i]",
     "curve[i] = c[i]": "curve[i] = T * c[i]",
     "(2.0 * c[i])": "(2.0 * T * c[i])",
     "(2.0 * c)": "(2.0 * T * c)",

@@ -170,14 +170,14 @@ class Boolean:
             columns = self._columns_in_play(inside, working)
             whole = working.size == free.size
             try:
-                value, point = self._solve_restricted(columns, goal, start, whole)
+                value, point = self._solve_restricted(columns, goal, whole)
             except Interrupted:  # the columns were still being made
                 if kept is not None:
                     break
                 if known is not None:
                     return self._stop_early(best, known)
                 self._patient, columns = True, self._columns_in_play(inside, working[:1])
-                value, point = self._solve_restricted(columns, goal, start, False)
+                value, point = self._solve_restricted(columns, goal, False)
             y = self._row_multipliers(point)
             earned = self._earned_bound(point.alpha, y)
             steps, best = steps + point.steps, max(earned, best, key=lambda one: one.lower)
@@ -359,9 +359,7 @@ class Boolean:
         low, high = np.concatenate([box[0], ends[0]]), np.concatenate([box[1], ends[1]])
         return RowPolytope(A / size[:, None], u / size, equal[row], low, high), row, sign / size
 
-    def _solve_restricted(
-        self, columns: ColumnsInPlay, goal: float, start: Array, whole: bool
-    ) -> tuple[float, InteriorIterate]:
+    def _solve_restricted(self, columns: ColumnsInPlay, goal: float, whole: bool) -> tuple[float, InteriorIterate]:
         """Solve on the columns in play, to a relative gap or until it is enough; its objective, and where it ended.
 
         `whole`: all atoms are in play, so both bounds are those of the relaxation.

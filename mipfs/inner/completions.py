@@ -12,11 +12,10 @@ from scipy import sparse
 from mipfs.inner.boolean_node import NO_ROWS, States, carries
 from mipfs.inner.unit import ColumnOrder, NodeUnit, UnitResult
 from mipfs.kernels import enumeration
-from mipfs.kernels.augmented_lagrangian import LagrangianPace, augmented_lagrangian
 from mipfs.kernels.columns import two_at_least
-from mipfs.kernels.completions import RULED, CompletionColumns, CompletionProblem, RuledOut, Solvers
+from mipfs.kernels.completions import RULED, CompletionColumns, CompletionProblem, RuledOut
 from mipfs.kernels.enumeration import EnumerationRequest, UnitPieces
-from mipfs.kernels.newton import SvmRows, newton
+from mipfs.kernels.newton import NewtonPace, SvmRows, newton
 from mipfs.kernels.structures import DUAL, PLACE, TOTALS, DualGrid, LossSamples, RowSides, only_read, steering_of
 from mipfs.kernels.units import BITS, OPEN_NODE, ExploredPieces, OpenNodes
 from mipfs.losses import get_loss
@@ -110,28 +109,20 @@ class NodeEnumerator:
         self._columns = CompletionColumns(raw, only_read(center), only_read(norms), only_read(penalty), only_read(off))
 
     @cached_property
-    def _compiled_solvers(self) -> tuple[Solvers, LossSamples]:
+    def _compiled(self) -> tuple[Step, LossSamples]:
         """The SVM's steps, and the loss, in machine code."""
-        hinge, smooth = self._uncompiled_solvers
-        is_smoothed = self._samples.loss.is_smoothed
-        made = Solvers(hinge.made(), smooth) if is_smoothed else Solvers(hinge, smooth.made())
-        return made, self._samples._replace(loss=self._loss.kernels.made)
+        return self._newton.made(), self._samples._replace(loss=self._loss.kernels.made)
 
     @property
-    def _uncompiled_solvers(self) -> tuple[Step, Step]:
+    def _newton(self) -> Step:
         """The SVM's steps, not compiled yet."""
         n = self._samples.y.size
-        A, u, alpha = np.empty((n, 1)), np.empty(1), np.empty(n)
-        state, work = np.zeros(3), np.empty((7, n + 1))
-        pace = LagrangianPace(0.1, 0.1, 1, 2.0, False)
-        hinge = Step.of(augmented_lagrangian, SvmRows(A, np.empty(n), 1), u, alpha, state, pace, work)
-        smooth = Step.of(newton, SvmRows(A, self._samples.c, 1), self._samples.loss, u, alpha, state, 0.1, 1, work)
-        return hinge, smooth
+        rows = SvmRows(np.empty((n, 1)), self._samples.c, 1, self._samples.loss)
+        return Step.of(newton, rows, np.empty(1), np.empty(n), np.zeros(3), NewtonPace(0.1, 0.1, 1, 2.0))
 
     def kernels(self) -> list[Step]:
         """What is called, not compiled yet."""
-        hinge, smooth = self._uncompiled_solvers
-        handed = CompletionProblem(Solvers(hinge, smooth), self._columns, self._samples, self._grid, self._steering)
+        handed = CompletionProblem(self._newton, self._columns, self._samples, self._grid, self._steering)
         nodes, asked = (
             OpenNodes(only_read(OpenNodes.empty().heads), only_read(OpenNodes.empty().words)),
             self._enumeration_request(None, 0.0),
@@ -147,7 +138,7 @@ class NodeEnumerator:
             stop,
             returns=boolean,
         )
-        return [steps, hinge if self._samples.loss.is_smoothed else smooth, *self._loss.kernels.steps]
+        return [steps, self._newton, *self._loss.kernels.steps]
 
     def _enumeration_request(self, turn: ColumnOrder | None, target: float) -> EnumerationRequest:
         begin, end = (0, 0) if turn is None else turn[:2]
@@ -188,8 +179,8 @@ class NodeEnumerator:
         ValueError
             The nodes are those of other atoms.
         """
-        solvers, samples = self._compiled_solvers
-        handed = CompletionProblem(solvers, self._columns, samples, self._grid, self._steering)
+        newton_steps, samples = self._compiled
+        handed = CompletionProblem(newton_steps, self._columns, samples, self._grid, self._steering)
         nodes = OpenNodes(only_read(unit.nodes.heads), only_read(unit.nodes.words))
         rows = sides.indptr.size - 1
         asked = self._enumeration_request(unit.turn, unit.limits["cutoff"][0])

@@ -139,9 +139,9 @@ class InteriorPoint(ReducedSystem):
         self.proximal = np.where(owned, 1e-20, EXTRA_PROXIMAL_WEIGHT)
         self.steps = 0
         self.mu = 0.5
-        self._starting_point(k, m)
+        self._starting_point(k)
 
-    def _starting_point(self, k: int, m: int) -> None:
+    def _starting_point(self, k: int) -> None:
         """x inside its box and, where they allow it, its rows; w = 0; every product near one half."""
         A = self.polytope.A
         x = np.where(self.has_low & self.has_high, 0.5 * (self.below + self.above), self.below + self.above)

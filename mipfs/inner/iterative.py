@@ -37,8 +37,8 @@ class IterativeInteriorPoint(InteriorPoint):
 
     Z: Sparse
 
-    def _starting_point(self, k: int, m: int) -> None:
-        super()._starting_point(k, m)
+    def _starting_point(self, k: int) -> None:
+        super()._starting_point(k)
         assert self.single
         self.dual_form = True
         self.squares = self.Z.by_columns.power(2)

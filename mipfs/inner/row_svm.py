@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.inner.end_terms import EQUAL_WIDTH
-from mipfs.kernels.boxed import BoxedPace, BoxedProgram, minimise_boxed
+from mipfs.kernels.newton import Ends, NewtonPace, SvmRows, minimise
 from mipfs.kernels.structures import only_read
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
@@ -116,9 +116,9 @@ class RowSolver:
         least, most = (end[there] / lengths for end in self._row_ends)
         low, high = (np.broadcast_to(end, k) * share / root for end in problem.regulariser.at(ids).ends)
         bend = float(np.square(A[:, :k] @ D.T).sum(axis=0).max(initial=0.0))
-        of_rows = only_read(np.ascontiguousarray(D)), only_read(least), only_read(most)
-        posed = BoxedProgram(
-            only_read(A), only_read(self.c), only_read(low), only_read(high), kernels.made, *of_rows, bend
+        posed = (
+            SvmRows(A, only_read(self.c), k, kernels.made),
+            Ends(low, high, np.ascontiguousarray(D), least, most, bend),
         )
         u, alpha, own = np.zeros(A.shape[1]), np.zeros(n), np.zeros(there.size)
         state = np.array([FIRST_RHO, 0.0, 0.0])  # ρ, whether it has converged, and the steps that were taken
@@ -129,13 +129,12 @@ class RowSolver:
             u[k:] = b - float(shift @ w)
             alpha[:] = np.minimum(last[:n] / self.size, self.loss.top(self.c))
             own[:] = self._row_multipliers(last[n:], there) * lengths / self.size
-            state[0] = max(FIRST_RHO, WARM_RHO_SHARE * rho)
+            state[0] = max(WARM_RHO_SHARE * rho, min(FIRST_RHO, rho))
         for attempt in range(ATTEMPTS):
             until = enough / self.size if attempt == 0 else math.inf
             state[1] = 0.0
-            minimise_boxed(
-                posed, u, alpha, own, state, BoxedPace(max(NEARER * tol * 0.1**attempt, 1e-15), until, STEPS, GROWTH)
-            )
+            pace = NewtonPace(max(NEARER * tol * 0.1**attempt, 1e-15), until, STEPS, GROWTH)
+            minimise(*posed, u, alpha, own, state, pace)
             if not all(np.all(np.isfinite(one)) for one in (u, alpha, own)):
                 return None
             dual = np.append(self.size * alpha, self._of_ends(self.size * own / lengths, there))

@@ -4,7 +4,7 @@
 
 A Newton step builds the loss's curvature matrix once, minimises model + Φ (`mipfs.kernels.model_step`), and searches
 on the slope of the true function along the step, so every step descends. A loss whose slope jumps is smoothed as in
-`mipfs.kernels.augmented_lagrangian` (β_i = clip(α_i + ρ(1 − m_i), 0, c_i)), and w is held near the last one by
+`mipfs.kernels.newton` (β_i = clip(α_i + ρ(1 − m_i), 0, c_i)), and w is held near the last one by
 a proximal term ½·prox·‖w − w̄‖², both let go from one minimisation to the next; the other losses need no smoothing.
 Every iterate yields β in the box of the dual set and with it a bound, so a node stops as soon as it can be pruned
 or clearly cannot.

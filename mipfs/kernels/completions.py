@@ -26,10 +26,9 @@ from numba import types
 from numba.extending import overload
 
 from mipfs.compiled import compiled
-from mipfs.kernels.augmented_lagrangian import LagrangianPace
 from mipfs.kernels.earned import gains, pack_dual, rounded_down, scores_above, value_below
 from mipfs.kernels.loss import at_margins
-from mipfs.kernels.newton import SvmRows, margins
+from mipfs.kernels.newton import NewtonPace, SvmRows, margins
 from mipfs.kernels.node import round_dual
 from mipfs.kernels.order import first_up
 from mipfs.kernels.vectors import copy_to
@@ -54,21 +53,15 @@ class CompletionColumns(NamedTuple):
     off: npt.NDArray[Any]
 
 
-class Solvers(NamedTuple):
-    """The SVM's Newton steps, called by their address: of the hinge, and of smooth losses; one of them is compiled."""
-
-    hinge: Step
-    smooth: Step
-
-
 class CompletionProblem(NamedTuple):
     """What every call is about.
 
-    solvers, columns : Solvers, CompletionColumns;  samples, grid : as in `mipfs.kernels.structures`
+    newton : the SVM's Newton steps, called by their address
+    columns : CompletionColumns;  samples, grid : as in `mipfs.kernels.structures`
     steering : a record of `mipfs.settings.CompletionSettings`
     """
 
-    solvers: Solvers
+    newton: Step
     columns: CompletionColumns
     samples: Any
     grid: Any
@@ -130,9 +123,9 @@ that were put aside."""
 class SvmPoint(NamedTuple):
     """Where an SVM on some columns is, over n samples.
 
-    A : (n, d) rows;  u, alpha, state : of the solvers;  k : weights among u;  c : (n,) loss weights, of a type for each
+    A : (n, d) rows;  u, alpha, state : of `mipfs.kernels.newton`;  k : weights among u
     whole, dual, v : (n,) the dual vector on the grid: integers, α, and α∘y
-    m, beta : (n,) scratch;  sums : (2,);  work : (7, n + d);  s : scores
+    m, beta : (n,) scratch;  sums : (2,);  s : scores
     q : (1,) exponent of the grid
     """
 
@@ -141,14 +134,12 @@ class SvmPoint(NamedTuple):
     alpha: npt.NDArray[Any]
     state: npt.NDArray[Any]
     k: int
-    c: npt.NDArray[Any]
     whole: npt.NDArray[Any]
     dual: npt.NDArray[Any]
     v: npt.NDArray[Any]
     m: npt.NDArray[Any]
     beta: npt.NDArray[Any]
     sums: npt.NDArray[Any]
-    work: npt.NDArray[Any]
     s: npt.NDArray[Any]
     q: npt.NDArray[Any]
 
@@ -184,9 +175,8 @@ def place_of(samples, k, count):  # type: ignore[no-untyped-def]
     n = samples.y.size
     d = k + samples.bias
     return SvmPoint(
-        np.empty((n, d)), np.zeros(d), np.zeros(n), np.zeros(3), k, samples.c.copy(), np.empty(n, np.int64),
-        np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(2), np.empty((7, n + d)), np.empty(count),
-        np.zeros(1, np.int64),
+        np.empty((n, d)), np.zeros(d), np.zeros(n), np.zeros(3), k, np.empty(n, np.int64),
+        np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(2), np.empty(count), np.zeros(1, np.int64),
     )  # fmt: skip
 
 
@@ -203,18 +193,10 @@ def write_rows(columns, ids, samples, size, at):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def _advance_newton(given, at, tol, until):  # type: ignore[no-untyped-def]
     """Some Newton steps on an SVM, towards a relative gap or a dual value."""
-    solvers, _, samples, _, steering = given
-    if samples.loss.is_smoothed and at.u.size == 0:
-        copy_to(at.c, at.alpha)
-        at.state[1] = 1.0
-    elif samples.loss.is_smoothed:
-        pace = LagrangianPace(tol, until, steering.hinge_steps, steering.grow, False)
-        call_step(solvers.hinge, SvmRows(at.A, at.c, at.k), at.u, at.alpha, at.state, pace, at.work)
-    else:
-        steps = steering.smooth_steps
-        call_step(
-            solvers.smooth, SvmRows(at.A, samples.c, at.k), samples.loss, at.u, at.alpha, at.state, tol, steps, at.work
-        )
+    newton, _, samples, _, steering = given
+    steps = steering.hinge_steps if samples.loss.is_smoothed else steering.smooth_steps
+    rows = SvmRows(at.A, samples.c, at.k, samples.loss)
+    call_step(newton, rows, at.u, at.alpha, at.state, NewtonPace(tol, until, steps, steering.grow))
 
 
 @compiled(nogil=True)
@@ -319,7 +301,7 @@ def _note_use(ruled, dual):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _begin_smoothed(given, target, value, at):  # type: ignore[no-untyped-def]
+def _begin_smoothed(given, value, at):  # type: ignore[no-untyped-def]
     """Let an SVM with the hinge begin at α = 0, smoothed so far that it reaches little more than a value at first."""
     _, _, samples, grid, steering = given
     if not samples.loss.is_smoothed:
@@ -340,7 +322,7 @@ def _rule_out_by_selection(given, inside, target, ruled):  # type: ignore[no-unt
     at.state[0] = steering.rho
     until = np.inf
     if samples.loss.is_smoothed and target > 0.0:
-        _begin_smoothed(given, target, steering.slack * target, at)
+        _begin_smoothed(given, steering.slack * target, at)
         until = steering.slack * target / grid.size
     value, size = _rule_out(given, inside, at, target, until)
     total.steps += np.int64(at.state[2])
@@ -438,7 +420,7 @@ def _solve_averaged_svm(given, about, at, ruled, out, wide):  # type: ignore[no-
             at.A[:, d + r] = 0.0
     _begin_from_selection(about.first, d, samples.bias, steering.rho, at)
     aim = (about.target - cost) * (1.0 + steering.beyond)
-    _begin_smoothed(given, about.target, aim, at)
+    _begin_smoothed(given, aim, at)
     found = 0
     claim = SelectionBound(-np.inf, 0.0, d, about.target)
     for _attempt in range(steering.attempts):
@@ -467,7 +449,7 @@ def _solve_first_candidate(given, about, at, ruled, ids):  # type: ignore[no-unt
     write_column(columns.X, j, columns.off[j], np.sqrt(grid.size), samples.y, at.A[:, d])
     _begin_from_selection(about.first, d, samples.bias, steering.rho, at)
     aim = (about.target - about.held - columns.penalty[j]) * (1.0 + steering.beyond)
-    _begin_smoothed(given, about.target, aim, at)
+    _begin_smoothed(given, aim, at)
     value, size = _rule_out(given, ids, at, about.target, aim / grid.size)
     ruled.totals[0].solved += 1
     ruled.totals[0].steps += np.int64(at.state[2])

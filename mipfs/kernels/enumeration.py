@@ -198,7 +198,7 @@ def _finish_last_place(given, asked, left, ruled, node, stop):  # type: ignore[n
 
 
 @compiled(nogil=True)
-def _order_columns(given, asked, inside, free, ruled):  # type: ignore[no-untyped-def]
+def _order_columns(given, inside, free, ruled):  # type: ignore[no-untyped-def]
     """Solve the SVM on what is inside, and order the free columns; its dual vector is the next to be kept."""
     _, columns, samples, grid, steering = given
     at = place_of(samples, inside.size, max(free.size, inside.size))
@@ -240,7 +240,7 @@ def _enumerate_part(given, sides, asked, left, ruled, of, stop):  # type: ignore
     total = left.totals[0]
     now = left.now
     inside = _of_state(left.states, INSIDE)
-    order, at = _order_columns(given, asked, inside, _of_state(left.states, FREE), ruled)
+    order, at = _order_columns(given, inside, _of_state(left.states, FREE), ruled)
     whole, last = _bound_behind(order, 0, asked.target)
     here, _ = _bound_behind(order, asked.begin, asked.target)
     if asked.begin > 0 and (asked.begin >= last or whole >= asked.target or here >= asked.target):

@@ -79,8 +79,7 @@ class LossKernels:
     at_margins : at_margins(m, alpha, c, rho, beta, sums)
         β = −L'(m) of the loss, or of the smoothed one; sums: L(m), not smoothed, and g(β).
     slope : slope(t, m, move, alpha, c, rho, sums)
-        sums: the first derivative of t ↦ L(m + t·move), or of the smoothed one, and the second, which is not asked of
-        smoothed losses.
+        sums: the derivative of t ↦ L(m + t·move), or of the smoothed one.
     curvature : curvature(beta, c, rho, inner, curve, sums)
         Writes the samples with L'' > 0 where −L' = β to `inner`, in rising order, and L'' of these to curve[i]; sums:
         how many. A β on the dyadic grid is as near to the ends of its box as that lets it be.

@@ -1,12 +1,21 @@
-"""Newton's method on an SVM: its rows, its linear algebra, and the whole of it for a smooth loss.
+"""The SVM on some columns by Newton's method, for every loss that the kernels know; with ends and rows over weights.
 
-With the rows a_i = y_i (z_i, 1), u = (w, b) and m = Au, the SVM is min ½‖w‖² + Σ c_i ℓ(m_i). Newton's matrix is
-diag(1, …, 1, 0) + Σ_J h_i a_i a_i' over the rows J whose loss has a curvature h_i = c_i ℓ''(m_i): a step costs one pass
-over the rows and the smaller of two systems. The hinge has none and is smoothed first
-(`mipfs.kernels.augmented_lagrangian`). A is dense and row-major, or the triple (data, indices, indptr) of a CSR matrix.
+    min ½‖w‖² + L(A u),  u = (w, b),  low ≤ w ≤ high,  least ≤ D w ≤ most
 
-Throughout, m (n,) are the margins, q (n,) how a direction moves them, alpha, beta and c (n,) multipliers, dual vector
-and loss weights, g (d,) a gradient, `rows` and `inner` positions of rows, and H (d, d) a lower triangle.
+With the rows a_i = y_i (z_i, 1) and m = Au, Newton's matrix is diag(1, …, 1, 0) + Σ_J h_i a_i a_i' over the rows J
+whose loss has a curvature h_i = c_i ℓ''(m_i): a step costs two passes over the rows and the smaller of two systems. A
+is dense and row-major, or the triple (data, indices, indptr) of a CSR matrix.
+
+A loss whose slope jumps is smoothed by multipliers α and a step ρ, of the hinge to β_i = clip(α_i + ρ(1 − m_i), 0,
+c_i); between minimisations α ← β and ρ grows (augmented Lagrangian: Hestenes 1969, Powell 1969; for machine learning
+Li, Sun, Toh 2018). So is a row over the weights, with a multiplier λ that is positive at its lower end and negative at
+its upper one, and a step of its own, which is large from the start: with z = Dw − λ/step it pulls by step·(clip(z,
+least, most) − z), the next λ. A weight is held at an end where the gradient leads out of the box; Newton's step is
+over the others, and ends where it meets a new end, or where the function is least along it.
+
+Throughout, m (n,) are the margins, beta (n,) = −L'(m) of the loss, or of the smoothed one, c (n,) loss weights, g (d,)
+a gradient, `rows` and `inner` positions of rows, H (d, d) a lower triangle, `given` an `SvmRows`, `ends` an `Ends`,
+and `at` an `Iterate`.
 """
 
 from __future__ import annotations
@@ -19,25 +28,103 @@ from numba import types
 from numba.extending import overload
 
 from mipfs.compiled import compiled
+from mipfs.compiled.lent import hold_until_here, lend_arrays
 from mipfs.kernels.loss import at_margins, curvature
 from mipfs.kernels.loss import slope as slope_of_loss
+from mipfs.kernels.vectors import copy_to
 
 ROWS_PER_BLOCK = 512
 """Rows gathered at a time for A_J'A_J: they stay in the cache."""
-FLAT, SEARCH_STEPS = 0.1, 60
-"""A line search ends where the slope is at most FLAT of the first one, or after SEARCH_STEPS steps."""
+FLAT, SEARCHES = 0.1, 40
+"""A step ends where the slope is at most this share of the first one; points of a line search at most."""
+EASY, HARD = 12, 30
+"""A minimisation of at most EASY steps lets ρ grow; one of more than HARD takes it back."""
+STALE = 20
+"""Newton's steps of a smooth loss that leave no less to gain than an earlier one: rounding lets no more be gained."""
+NOTHING, NOTHING_OF_ROWS = 1e-3, 1e-9
+"""What is left to gain that is nothing, of what is asked: no step is taken for it. With rows over the weights it is
+less: their multipliers would move twice for one step, and go to and fro."""
+STIFF = 100.0
+"""The step of a row over the weights, in units of a bound on the curvature of all else along it."""
+STIFFEST, STIFFEST_OF_ROWS = 1e3, 1e7
+"""ρ is at most STIFFEST times the largest multiplier, or STIFFEST_OF_ROWS through the mean of ‖a_i‖²: beyond that the
+steps that are left are too short for the digits of the margins. Of separable samples multipliers are like 1/‖a_i‖²."""
+DRIFT = 8.0
+"""Sums that follow the steps are made anew after moving by so many times their size: what rounding leaves is small."""
+DEAR = 2.0
+"""What breaking a row counts in the gap, in units of its multiplier."""
 
 
 class SvmRows(NamedTuple):
     """The rows of an SVM.
 
     A : (n, d) row-major array or CSR triple of y_i (z_i, 1);  c : (n,) loss weights
-    k : number of weights; d = k + 1 with a free bias, else k
+    k : number of weights; d = k + 1 with a free bias, else k;  loss : LossSteps
     """
 
     A: Any
     c: npt.NDArray[Any]
     k: int
+    loss: Any
+
+
+class Ends(NamedTuple):
+    """What the weights are held by.
+
+    low, high : (k,), or (0,) where no weight has ends
+    D, least, most : (r, k), (r,) rows over the weights, each of length 1
+    bend : a bound on the curvature of the loss, for ρ = 1 where it is smoothed, along any of them
+    """
+
+    low: npt.NDArray[Any]
+    high: npt.NDArray[Any]
+    D: npt.NDArray[Any]
+    least: npt.NDArray[Any]
+    most: npt.NDArray[Any]
+    bend: float
+
+
+class NewtonPace(NamedTuple):
+    """How far a call goes.
+
+    tol : relative gap to reach;  until : dual value that is enough, where the loss is smoothed
+    steps : Newton's steps at most;  grow : factor of ρ from one minimisation to the next
+    """
+
+    tol: float
+    until: float
+    steps: int
+    grow: float
+
+
+class Iterate(NamedTuple):
+    """Where `minimise` is.
+
+    u, alpha, multipliers : in and out
+    m, beta, q, curve : (n,) margins, β, how a step moves the margins, and ψ'';  inner : (n,) rows with curvature
+    held, pulled : (n,) and (d,), β as it was last, and Σ β_i a_i of it
+    drift : (2,), how far β and the margins have moved since all was added up, in sums over the rows
+    g, way : (d,) the gradient, and the step;  free : (d,) coordinates that may move;  sums : (2,)
+    pull : (r,) of the rows over the weights;  block : (·, d) rows that are gathered at a time
+    """
+
+    u: npt.NDArray[Any]
+    alpha: npt.NDArray[Any]
+    multipliers: npt.NDArray[Any]
+    m: npt.NDArray[Any]
+    beta: npt.NDArray[Any]
+    q: npt.NDArray[Any]
+    curve: npt.NDArray[Any]
+    inner: npt.NDArray[Any]
+    held: npt.NDArray[Any]
+    pulled: npt.NDArray[Any]
+    drift: npt.NDArray[Any]
+    g: npt.NDArray[Any]
+    way: npt.NDArray[Any]
+    free: npt.NDArray[Any]
+    sums: npt.NDArray[Any]
+    pull: npt.NDArray[Any]
+    block: npt.NDArray[Any]
 
 
 def n_rows(A: Any) -> int:
@@ -233,11 +320,10 @@ def cholesky_solve(L, x):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def direction_by_columns(A, inner, curve, g, k, out, rows):  # type: ignore[no-untyped-def]
-    """Solve (diag(1…1, 0) + Σ_J h_i a_i a_i') out = −g by Cholesky's method on this d×d matrix."""
-    d = g.size
+def newton_matrix(A, inner, curve, k, H, rows):  # type: ignore[no-untyped-def]
+    """H = diag(1…1, 0) + Σ_J h_i a_i a_i'."""
+    H[:, :] = 0.0
     count = inner.size
-    H = np.zeros((d, d))
     # Rows times √h_i have the sum as their Gram matrix; a block of them stays in the cache until it is added.
     for start in range(0, count, ROWS_PER_BLOCK):
         size = min(ROWS_PER_BLOCK, count - start)
@@ -245,9 +331,16 @@ def direction_by_columns(A, inner, curve, g, k, out, rows):  # type: ignore[no-u
             i = inner[start + r]
             copy_row(A, i, np.sqrt(curve[i]), rows[r])
         add_gram(rows, size, H)
-    for i in range(d):
-        if i < k:
-            H[i, i] += 1.0
+    for i in range(k):
+        H[i, i] += 1.0
+
+
+@compiled()
+def direction_by_columns(A, inner, curve, g, k, out, rows):  # type: ignore[no-untyped-def]
+    """Solve (diag(1…1, 0) + Σ_J h_i a_i a_i') out = −g by Cholesky's method on this d×d matrix."""
+    H = np.empty((g.size, g.size))
+    newton_matrix(A, inner, curve, k, H, rows)
+    for i in range(g.size):
         out[i] = -g[i]
     cholesky_in_place(H)
     cholesky_solve(H, out)
@@ -301,105 +394,302 @@ def newton_direction(A, inner, curve, g, k, out, rows):  # type: ignore[no-untyp
         direction_by_rows(A, inner, curve, g, k, out)
 
 
-@compiled(inline="always")
-def safeguard_step(t, low, high, first, second):  # type: ignore[no-untyped-def]
-    """The next step of a line search at t, where the function has these derivatives, and between what it then is.
-
-    Newton's step on the first derivative; without a point beyond the minimum it at least doubles t, with one it stays
-    between both.
-    """
-    if first > 0:
-        high = t
-    else:
-        low = t
-    step = t - first / max(second, 1e-300)
-    if high == np.inf:
-        step = min(max(step, 2.0 * t), 10.0 * t)
-    elif not low < step < high:
-        step = 0.5 * (low + high)
-    return step, low, high
+@compiled(nogil=True)
+def newton(given, u, alpha, state, pace):  # type: ignore[no-untyped-def]
+    """`minimise` without ends and rows over the weights."""
+    none = np.empty(0)
+    ends = Ends(none, none, np.empty((0, given.k)), none, none, 0.0)
+    minimise(given, ends, u, alpha, none, state, pace)
 
 
-@compiled()
-def smooth_search(loss, m, q, c, a0, a1, f0):  # type: ignore[no-untyped-def]
-    """A step at which the slope is at most `FLAT` of the first one, f0, by safeguarded Newton.
-
-    loss : LossSteps;  m, q : (n,) margins, and how the direction moves them;  a0, a1 : slope and curvature of the rest
-    """
-    t = 1.0
-    low = 0.0
-    high = np.inf
-    sums = np.empty(2)
-    for _ in range(SEARCH_STEPS):
-        slope_of_loss(loss.slope, t, m, q, m, c, 0.0, sums)
-        first = a0 + a1 * t + sums[0]
-        second = a1 + sums[1]
-        if abs(first) <= FLAT * abs(f0):
-            break
-        t, low, high = safeguard_step(t, low, high, first, second)
-    return t
-
-
-@compiled()
-def newton(given, loss, u, alpha, state, tol, max_steps, work):  # type: ignore[no-untyped-def]
-    """Newton's method on ½‖w‖² + L(Au) for a smooth loss; call again to go on.
+@compiled(nogil=True)
+def minimise(given, ends, u, alpha, multipliers, state, pace):  # type: ignore[no-untyped-def]
+    """Take at most `pace.steps` Newton steps; call again to go on.
 
     Parameters
     ----------
-    given : SvmRows
-    loss : LossSteps of `mipfs.kernels.loss`
+    given, ends : SvmRows, Ends
     u : (d,) in and out
-    alpha : (n,) out, α = −L'(Au)
-    state : (3,) in and out: unused, 1.0 when converged, Newton steps so far
-    tol : relative gap to reach; Newton's steps are taken until the gradient alone would allow it
-    work : (7, n + d) scratch
+    alpha : (n,) in and out, in the box; of a loss that is not smoothed −L'(Au), out
+    multipliers : (r,) in and out, λ
+    state : (3,) in and out: ρ, 1.0 when converged, Newton's steps so far
+    pace : NewtonPace
     """
-    A, c, k = given
-    n = n_rows(A)
+    n = alpha.size
     d = u.size
-    m = work[0, :n]
-    q = work[1, :n]
-    curve = work[2, :n]
-    g = work[4, :d]
-    direction = work[5, :d]
-    inner = np.empty(n, np.int64)
-    everything = np.arange(n)
-    sums = np.empty(2)
-    block = np.empty((min(ROWS_PER_BLOCK, n), d))
-    margins(A, u, m)
-    for _ in range(max_steps):
-        at_margins(loss.at_margins, m, m, c, 0.0, alpha, sums)
-        value = sums[0]
-        combine_rows(A, everything, alpha, g)
-        # The objective is 1-strongly convex in w: ½‖∇_w‖² bounds what w can still gain.
-        size = 0.0
-        f0 = 0.0
-        for j in range(d):
+    own = Iterate(
+        u, alpha, multipliers, np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int64), np.zeros(n),
+        np.zeros(d), np.zeros(2), np.empty(d), np.empty(d), np.empty(d, np.bool_), np.empty(2),
+        np.empty(multipliers.size), np.empty((min(ROWS_PER_BLOCK, n), d)),
+    )  # fmt: skip
+    given, ends, at = lend_arrays((given, ends, own))
+    last = state[2] + pace.steps
+    is_smoothed = given.loss.is_smoothed or multipliers.size > 0
+    nothing = NOTHING_OF_ROWS if multipliers.size > 0 else NOTHING
+    margins(given.A, u, at.m)
+    gap = least_error = np.inf
+    moves = stale = 0
+    while state[2] < last:
+        at_margins(given.loss.at_margins, at.m, at.alpha, given.c, state[0], at.beta, at.sums)
+        _follow_beta(given.A, at)
+        primal, dual, error, slack = _gradient_and_free_set(given, ends, at, state[0])
+        if gap == np.inf:
+            gap = abs(primal - dual)
+        # Inexact minimisation: to a share of the gap that the last multipliers left.
+        enough = max(0.1 * gap, 0.2 * pace.tol * primal) if is_smoothed else 0.1 * pace.tol * primal
+        stale = 0 if error < least_error else stale + 1
+        least_error = min(least_error, error)
+        is_least = (moves > 0 and error <= enough) if is_smoothed else (error <= enough or stale > STALE)
+        if not (is_least or error <= nothing * pace.tol * primal) and _newton_step(given, ends, at, state[0]):
+            state[2] += 1.0
+            moves += 1
+            continue
+        gap = abs(primal - dual) + _violation_cost(ends, at)
+        if not is_smoothed or gap + slack <= pace.tol * primal or dual - slack >= pace.until:
+            state[1] = 1.0
+            break
+        copy_to(at.beta, at.alpha)
+        copy_to(at.pull, at.multipliers)
+        state[0] *= pace.grow if moves <= EASY else 1.0 / pace.grow if moves > HARD else 1.0
+        state[0] = min(state[0], _stiffest(given.A, at, state[0]))
+        state[2] += moves == 0
+        moves = 0
+    if state[1] == 1.0 or not given.loss.is_smoothed:
+        copy_to(at.beta, at.alpha)
+        copy_to(at.pull, at.multipliers)
+    hold_until_here(own)
+
+
+@compiled(nogil=True)
+def _stiffest(A, at, rho):  # type: ignore[no-untyped-def]
+    """How far ρ may grow from one minimisation to the next, or ρ itself if that is less."""
+    most = STIFFEST * np.max(at.alpha)
+    if rho <= most:
+        return rho
+    squares = 0.0
+    for i in range(at.m.size):
+        copy_row(A, i, 1.0, at.way)
+        squares += dot(at.way, at.way)
+    return max(most, STIFFEST_OF_ROWS * at.m.size / max(squares, 1e-300))
+
+
+@compiled(nogil=True)
+def _follow_beta(A, at):  # type: ignore[no-untyped-def]
+    """Σ β_i a_i, of which from one step to the next few terms change; added up anew where rounding would be left."""
+    beta = at.beta
+    held = at.held
+    size = 0.0
+    moved = 0.0
+    for i in range(beta.size):
+        size += abs(beta[i])
+        moved += abs(beta[i] - held[i])
+    at.drift[0] += moved
+    if at.drift[0] > DRIFT * size:
+        held[:] = 0.0
+        at.pulled[:] = 0.0
+        at.drift[0] = size
+    for i in range(beta.size):
+        if beta[i] != held[i]:
+            add_row(A, i, beta[i] - held[i], at.pulled)
+            held[i] = beta[i]
+
+
+@compiled(nogil=True)
+def _row_penalty(given, ends, rho):  # type: ignore[no-untyped-def]
+    """The step of rows over the weights, where that of the samples is ρ."""
+    return STIFF * (1.0 + ends.bend * (rho if given.loss.is_smoothed else 1.0))
+
+
+@compiled(nogil=True)
+def _row_pull(given, ends, at, rho):  # type: ignore[no-untyped-def]
+    """By how much the rows over the weights pull at u; what their multipliers add to the dual value then."""
+    D = ends.D
+    step = _row_penalty(given, ends, rho)
+    value = 0.0
+    for r in range(D.shape[0]):
+        z = -at.multipliers[r] / step
+        for j in range(D.shape[1]):
+            z += D[r, j] * at.u[j]
+        end = min(max(z, ends.least[r]), ends.most[r])
+        at.pull[r] = step * (end - z)
+        value += at.pull[r] * end if at.pull[r] != 0.0 else 0.0
+    return value
+
+
+@compiled(nogil=True)
+def _violation_cost(ends, at):  # type: ignore[no-untyped-def]
+    """What it costs, about, to bring u into the rows that it breaks."""
+    lost = 0.0
+    for r in range(ends.D.shape[0]):
+        at_row = 0.0
+        for j in range(ends.D.shape[1]):
+            at_row += ends.D[r, j] * at.u[j]
+        away = at_row - min(max(at_row, ends.least[r]), ends.most[r])
+        lost += DEAR * abs(at.pull[r] * away)
+    return lost
+
+
+@compiled(nogil=True)
+def _gradient_and_free_set(given, ends, at, rho):  # type: ignore[no-untyped-def]
+    """The gradient, and which coordinates may move; both values at u and β, what is left to gain, and what y'β charges.
+
+    ½‖w‖² + L(m)  and  g(β) + Σ λ·(its end) − Σ_j max over low ≤ t ≤ high of (ωt − ½t²), ω = A'β + D'λ
+    """
+    low, high, u, g = ends.low, ends.high, at.u, at.g
+    primal = at.sums[0]
+    dual = at.sums[1] + _row_pull(given, ends, at, rho)
+    error = 0.0
+    slack = 0.0
+    copy_to(at.pulled, g)
+    for r in range(ends.D.shape[0]):
+        for j in range(ends.D.shape[1]):
+            g[j] += at.pull[r] * ends.D[r, j]
+    for j in range(u.size):
+        at.free[j] = True
+        if j >= given.k:
+            slack += abs(g[j]) * (1.0 + abs(u[j]))
             g[j] = -g[j]
-            if j < k:
-                g[j] += u[j]
-                size += 0.5 * g[j] * g[j]
-                value += 0.5 * u[j] * u[j]
-            else:
-                size += abs(g[j]) * (1.0 + abs(u[j]))
-        if size <= 0.1 * tol * value:
-            state[1] = 1.0
-            return
-        curvature(loss.curvature, alpha, c, 0.0, inner, curve, sums)
-        newton_direction(A, inner[: np.int64(sums[0])], curve, g, k, direction, block)
-        margins(A, direction, q)
-        a0 = 0.0
-        a1 = 0.0
-        for j in range(d):
-            f0 += g[j] * direction[j]
-            if j < k:
-                a0 += u[j] * direction[j]
-                a1 += direction[j] * direction[j]
-        if not f0 < 0.0:
-            state[1] = 1.0
-            return
-        t = smooth_search(loss, m, q, c, a0, a1, f0)
-        for j in range(d):
-            u[j] += t * direction[j]
-        margins(A, u, m)
-        state[2] += 1
+            continue
+        t = min(max(g[j], low[j]), high[j]) if low.size > 0 else g[j]
+        dual -= t * (g[j] - 0.5 * t)
+        primal += 0.5 * u[j] * u[j]
+        g[j] = u[j] - g[j]
+        if low.size > 0:
+            at.free[j] = not ((u[j] <= low[j] and g[j] >= 0.0) or (u[j] >= high[j] and g[j] <= 0.0))
+        error += 0.5 * g[j] * g[j] if at.free[j] else 0.0
+    return primal, dual, error + slack, slack
+
+
+@compiled(nogil=True)
+def _newton_step(given, ends, at, rho):  # type: ignore[no-untyped-def]
+    """Take Newton's step over the coordinates that may move; False where none descends."""
+    low, high, u, way = ends.low, ends.high, at.u, at.way
+    curvature(given.loss.curvature, at.beta, given.c, rho, at.inner, at.curve, at.sums)
+    inner = at.inner[: np.int64(at.sums[0])]
+    most = np.inf
+    first = -1
+    if low.size > 0 or ends.D.shape[0] > 0:
+        most, first = _projected_direction(given, ends, at, inner, rho)
+    else:
+        newton_direction(given.A, inner, at.curve, at.g, given.k, way, at.block)
+    f0 = dot(at.g, way)
+    if not f0 < 0.0:
+        return False
+    margins(given.A, way, at.q)
+    t = _line_search(given, ends, at, rho, most, f0)
+    for j in range(u.size):
+        u[j] += t * way[j]
+        if j < low.size:
+            u[j] = min(max(u[j], low[j]), high[j])
+    if t == most:
+        u[first] = high[first] if way[first] > 0.0 else low[first]
+    size = 0.0
+    moved = 0.0
+    for i in range(at.m.size):
+        at.m[i] += t * at.q[i]
+        moved += abs(t * at.q[i])
+        size += 1.0 + abs(at.m[i])
+    at.drift[1] += moved
+    if at.drift[1] > DRIFT * size:
+        margins(given.A, u, at.m)
+        at.drift[1] = size
+    return True
+
+
+@compiled(nogil=True)
+def _projected_direction(given, ends, at, inner, rho):  # type: ignore[no-untyped-def]
+    """Newton's direction over the coordinates that may move, without those that it would push out of the box at once.
+
+    Returns how far it may be followed, and which coordinate meets its end there.
+    """
+    low, high, u, way = ends.low, ends.high, at.u, at.way
+    H = np.empty((u.size, u.size))
+    newton_matrix(given.A, inner, at.curve, given.k, H, at.block)
+    _add_rows(ends, at, _row_penalty(given, ends, rho), H)
+    most = np.inf
+    first = -1
+    for _ in range(u.size + 1):
+        _direction_of_free(H, at.g, at.free, way)
+        most = np.inf
+        for j in range(low.size):
+            if way[j] != 0.0:
+                room = ((high[j] if way[j] > 0.0 else low[j]) - u[j]) / way[j]
+                if room < most:
+                    most = room
+                    first = j
+        if most > 1e-12 or not dot(at.g, way) < 0.0:
+            break
+        at.free[first] = False
+    return most, first
+
+
+@compiled(nogil=True)
+def _add_rows(ends, at, step, H):  # type: ignore[no-untyped-def]
+    """H += step·Σ d_r d_r' over the rows over the weights that pull, or have no width."""
+    D = ends.D
+    for r in range(D.shape[0]):
+        if at.pull[r] != 0.0 or ends.least[r] == ends.most[r]:
+            for j in range(D.shape[1]):
+                for t in range(j + 1):
+                    H[j, t] += step * D[r, j] * D[r, t]
+
+
+@compiled(nogil=True)
+def _direction_of_free(H, g, free, way):  # type: ignore[no-untyped-def]
+    """Newton's direction over the free coordinates, 0 elsewhere."""
+    d = g.size
+    L = H.copy()
+    for j in range(d):
+        way[j] = -g[j] if free[j] else 0.0
+        for t in range(j):
+            if not (free[j] and free[t]):
+                L[j, t] = 0.0
+        # No row bends, and the intercept takes a step of the gradient.
+        L[j, j] = L[j, j] * (1.0 + 1e-12) if free[j] and L[j, j] > 1e-290 else 1.0
+    cholesky_in_place(L)
+    cholesky_solve(L, way)
+
+
+@compiled(nogil=True)
+def _line_search(given, ends, at, rho, most, f0):  # type: ignore[no-untyped-def]
+    """Where the slope along the direction is small, `most` at most; f0 is the slope at the start."""
+    a0 = 0.0
+    a1 = 0.0
+    for j in range(given.k):
+        a0 += at.u[j] * at.way[j]
+        a1 += at.way[j] * at.way[j]
+    low = 0.0
+    high = np.inf
+    f_low = f0
+    f_high = 0.0
+    t = min(1.0, most)
+    for _ in range(SEARCHES):
+        slope_of_loss(given.loss.slope, t, at.m, at.q, at.alpha, given.c, rho, at.sums)
+        first = a0 + a1 * t + at.sums[0] - _pull_along(given, ends, at, rho, t)
+        if (first <= 0.0 and t >= most) or abs(first) <= FLAT * abs(f0):
+            break
+        if first > 0.0:
+            high = t
+            f_high = first
+        else:
+            low = t
+            f_low = first
+        between = low + (high - low) * min(max(f_low / (f_low - f_high), 0.1), 0.9) if high < np.inf else 4.0 * t
+        t = min(most, between)
+    return t
+
+
+@compiled(nogil=True)
+def _pull_along(given, ends, at, rho, t):  # type: ignore[no-untyped-def]
+    """What the rows over the weights add to the slope along a step, negated, at t."""
+    D = ends.D
+    step = _row_penalty(given, ends, rho)
+    total = 0.0
+    for r in range(D.shape[0]):
+        z = -at.multipliers[r] / step
+        along = 0.0
+        for j in range(D.shape[1]):
+            z += D[r, j] * (at.u[j] + t * at.way[j])
+            along += D[r, j] * at.way[j]
+        total += step * (min(max(z, ends.least[r]), ends.most[r]) - z) * along
+    return total

@@ -233,7 +233,7 @@ def _climb_together(rows, lanes, b, norm, ends, priced, dense):  # type: ignore[
     cholesky_in_place(S)
     cholesky_solve(S, step)
     value, y = lanes.cardinality_multiplier[b], lanes.y[b].copy()
-    before, share = _value_at(rows, lanes, b, norm, ends), 1.0
+    before, share = _value_at(lanes, b, norm, ends), 1.0
     for _ in range(LENGTHS if np.all(np.isfinite(step)) else 0):
         lanes.cardinality_multiplier[b] = max(f4(0), value + f4(share * step[0])) if first == 1 else value
         for a in range(active):
@@ -241,7 +241,7 @@ def _climb_together(rows, lanes, b, norm, ends, priced, dense):  # type: ignore[
             moved = y[r] + share * step[first + a] * rows.size
             lanes.y[b, r] = moved if 0.0 < moved * np.sign(y[r]) < FARTHEST * rows.size else 0.0
         reprice_atoms(rows, lanes, b, priced, dense)
-        if _value_at(rows, lanes, b, norm, ends) > before:
+        if _value_at(lanes, b, norm, ends) > before:
             return True
         share *= SHORTER
     lanes.cardinality_multiplier[b] = value
@@ -296,7 +296,7 @@ def _multiplier_gradient(rows, lanes, b, norm, ends, which, first):  # type: ign
 
 
 @compiled(nogil=True)
-def _value_at(rows, lanes, b, norm, ends):  # type: ignore[no-untyped-def]
+def _value_at(lanes, b, norm, ends):  # type: ignore[no-untyped-def]
     """The dual function of the proximal step, at λ and the prices of a node."""
     value = lanes.cardinality_multiplier[b]
     rx = lanes.rx[b]

@@ -68,11 +68,10 @@ class Loss(ABC):
 
     @property
     def solver_class(self) -> type[SvmSolver]:
-        """The SVM on selected columns: by default Newton's method, compiled where the kernels know a smooth loss."""
-        from mipfs.svm import plain, smooth
+        """The SVM on selected columns: by default Newton's method, compiled where the kernels know the loss."""
+        from mipfs.svm import compiled_newton, plain
 
-        is_known = self.kernels is not None and not self.kernels.is_smoothed
-        return smooth.SmoothSolver if is_known else plain.PlainSolver
+        return plain.PlainSolver if self.kernels is None else compiled_newton.NewtonSolver
 
     def Solver(self, data: Instance, c: Array, bias: bool) -> SvmSolver:
         """The SVM on any columns of an instance, with loss weights c (n,)."""

@@ -17,14 +17,7 @@ from mipfs.losses import base
 from mipfs.losses.terms import Terms
 from mipfs.plumbing.arrays import Array
 from mipfs.stated import StatedLoss
-from mipfs.svm import solver
 
-RHO_GROWTH, CAREFUL_RHO_GROWTH = 5.0, 2.0
-"""Factor of ρ between minimisations; 3 to 10 cost about the same, 20 costs twice as much."""
-STEPS_PER_CALL = 50
-"""Newton steps per call of the kernel at most, so that Ctrl-C and limits are heard between calls."""
-MAX_STEPS = 400
-"""Newton steps before an attempt is given up."""
 NEGLIGIBLE_SHARE = 1e-7
 """Entries of a dual vector below this share of the largest are clipped rather than hold its multiple back."""
 
@@ -46,7 +39,7 @@ def at_margins(m, alpha, c, rho, beta, sums):  # type: ignore[no-untyped-def]
 
 @compiled(nogil=True, fastmath=True)
 def slope(t, m, move, alpha, c, rho, sums):  # type: ignore[no-untyped-def]
-    """The first derivative of the smoothed loss along a step."""
+    """The derivative of the smoothed loss along a step."""
     total = 0.0
     for i in range(m.size):
         total -= min(max(alpha[i] + rho * (1.0 - (m[i] + t * move[i])), 0.0), c[i]) * move[i]
@@ -58,7 +51,7 @@ def curvature(beta, c, rho, inner, curve, sums):  # type: ignore[no-untyped-def]
     """ρ where 0 < β < c, but for what a grid rounds off."""
     count = 0
     for i in range(beta.size):
-        if 1e-9 * c[i] < beta[i] < (1.0 - 1e-9) * c[i]:
+        if 0.0 < beta[i] < (1.0 - 1e-9) * c[i]:
             curve[i] = rho
             inner[count] = i
             count += 1
@@ -100,34 +93,6 @@ class HingeTerms(Terms):
         return 1.0, 0.0
 
 
-class HingeSolver(solver.SvmSolver):
-    """The hinge SVM by semismooth Newton on the augmented Lagrangian (`mipfs.kernels.augmented_lagrangian`)."""
-
-    def start(self) -> tuple[Array, float]:
-        """α = 0, and a hinge smoothed over a width of 2."""
-        return np.zeros(self.data.n_samples), 0.5
-
-    def minimise(
-        self, A: Any, c: Array, k: int, u: Array, alpha: Array, *, rho: float, tol: float, warm: bool, careful: bool
-    ) -> tuple[float, int]:
-        """Minimise over u = (w, b), in place."""
-        from mipfs.kernels.augmented_lagrangian import LagrangianPace, augmented_lagrangian
-        from mipfs.kernels.newton import SvmRows
-
-        np.minimum(alpha, c, out=alpha)
-        if u.size == 0:
-            alpha[:] = c
-            return rho, 0
-        growth = CAREFUL_RHO_GROWTH if careful else RHO_GROWTH
-        state = np.array([rho, 0.0, 0.0])
-        steps = solver.steps_per_call(STEPS_PER_CALL, c.size * u.size)
-        while state[1] == 0.0 and state[2] < MAX_STEPS and not self.must_stop():
-            pace = LagrangianPace(tol, self.until, steps, growth, warm)
-            augmented_lagrangian(SvmRows(A, c, k), u, alpha, state, pace, self._work)
-            warm = True
-        return float(state[0]), int(state[2])
-
-
 class Hinge(base.Loss):
     """Σ c_i max(0, 1 − m_i)."""
 
@@ -138,7 +103,6 @@ class Hinge(base.Loss):
     slack_degree = 1
     kernels = LossKernels(at_margins, slope, curvature, dual, proximal, ARRAYS, is_smoothed=True)
     terms = HingeTerms
-    solver_class = HingeSolver
 
     def value(self, margins: Array, c: Array) -> float:
         """L(m)."""

@@ -37,15 +37,11 @@ def at_margins(m, alpha, c, rho, beta, sums):  # type: ignore[no-untyped-def]
 
 @compiled(nogil=True, fastmath=True)
 def slope(t, m, move, alpha, c, rho, sums):  # type: ignore[no-untyped-def]
-    """Both derivatives of the loss along a step."""
-    first, second = 0.0, 0.0
+    """The derivative of the loss along a step."""
+    total = 0.0
     for i in range(m.size):
-        short = 1.0 - (m[i] + t * move[i])
-        weight = c[i] * move[i] if short > 0.0 else 0.0
-        first -= weight * short
-        second += weight * move[i]
-    sums[0] = first
-    sums[1] = second
+        total -= c[i] * max(1.0 - (m[i] + t * move[i]), 0.0) * move[i]
+    sums[0] = total
 
 
 @compiled(nogil=True)

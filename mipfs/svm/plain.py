@@ -23,7 +23,7 @@ class PlainSolver(solver.SvmSolver):
     """Newton's method on ½‖w‖² + L(Au) with `Loss.derivatives`."""
 
     def minimise(
-        self, A: Any, c: Array, k: int, u: Array, alpha: Array, *, rho: float, tol: float, warm: bool, careful: bool
+        self, A: Any, c: Array, k: int, u: Array, alpha: Array, *, rho: float, tol: float, careful: bool
     ) -> tuple[float, int]:
         """Minimise over u = (w, b), in place; alpha receives −L'."""
         rows = sparse.csr_array(A, shape=(c.size, u.size)) if isinstance(A, tuple) else A

@@ -109,7 +109,6 @@ class SvmSolver(ABC):
         self.c = np.ascontiguousarray(c, dtype=float)
         self.bias = bias
         self._buffer = np.empty(0)
-        self._work = np.empty((7, 0))
         self._taken_off = ColumnShift(data, bias)
         self._classes = [np.flatnonzero(data.y == sign) for sign in (1.0, -1.0)]
         # The kernels see weights c/‖c‖∞ and columns √‖c‖∞ x: the same problem divided by ‖c‖∞, whatever its size.
@@ -121,7 +120,7 @@ class SvmSolver(ABC):
 
     @abstractmethod
     def minimise(
-        self, A: Any, c: Array, k: int, u: Array, alpha: Array, *, rho: float, tol: float, warm: bool, careful: bool
+        self, A: Any, c: Array, k: int, u: Array, alpha: Array, *, rho: float, tol: float, careful: bool
     ) -> tuple[float, int]:
         """Minimise ½‖u_w‖² + L(Au) with weights c over u, in place; returns the last step and the steps.
 
@@ -129,8 +128,8 @@ class SvmSolver(ABC):
         """
 
     def start(self) -> tuple[Array, float]:
-        """α (for the weights `unit_c`) and ρ of a cold start: zeros where α is recovered from the primal."""
-        return np.zeros(self.data.n_samples), 1.0
+        """α (for the weights `unit_c`) and ρ of a cold start: what is smoothed, over a width of 2."""
+        return np.zeros(self.data.n_samples), 0.5
 
     def solve(
         self,
@@ -157,31 +156,27 @@ class SvmSolver(ABC):
         ids = np.asarray(ids, dtype=np.int64)
         # The kernels see columns √σ∘x, so that ½‖u‖² is ½ Σ w_j²/σ_j.
         root = np.full(ids.size, np.sqrt(self.size)) if sigma is None else np.sqrt(self.size * sigma)
-        n, d = self.data.n_samples, ids.size + int(self.bias)
         A, shift = kernel_rows(self.data, ids, root, self._taken_off, self.bias, self.bias, self._row_buffer)
         k = ids.size
-        if self._work.shape[1] < n + d:
-            self._work = np.empty((7, n + d))
-        u, alpha, rho, warm = self._starting_values(k, root, shift, start)
+        u, alpha, rho = self._starting_values(k, root, shift, start)
         rows, c, kind, signs = self._distinct_rows(A, ids)
         best = None
         steps = 0
         for attempt in range(MOST_ATTEMPTS):
             if attempt == RESTART_ATTEMPT:
-                u, alpha, rho, warm = self._starting_values(k, root, shift, None)
+                u, alpha, rho = self._starting_values(k, root, shift, None)
             goal = max(tol * 0.1**attempt, 1e-15)
             self.until = self.enough / self.size if attempt == 0 else np.inf
             own = alpha if kind is None else np.bincount(kind, alpha).astype(float)
             careful = attempt >= RESTART_ATTEMPT
-            rho, taken = self.minimise(rows, c, k, u, own, rho=rho, tol=goal, warm=warm, careful=careful)
+            rho, taken = self.minimise(rows, c, k, u, own, rho=rho, tol=goal, careful=careful)
             if kind is not None:  # shared out by the weights, which is optimal
                 if self.bias:  # of the kinds, which are few, not of all samples (`feasible_dual`)
                     own = project(own, self.loss.top(c), signs, True, c)
                 alpha[:] = self.unit_c * (own / c)[kind]
             steps = steps + taken
-            warm = True
             if not (np.all(np.isfinite(u)) and np.all(np.isfinite(alpha))):
-                u, alpha, rho, warm = self._starting_values(k, root, shift, None)
+                u, alpha, rho = self._starting_values(k, root, shift, None)
             found = self._evaluate_rounded(A, ids, u, alpha, root, shift, rho, steps)
             if best is None or found.gap < best.gap:
                 best = found
@@ -221,16 +216,16 @@ class SvmSolver(ABC):
 
     def _starting_values(
         self, k: int, root: Array, shift: Array, start: tuple[Array, float, Array, float] | None
-    ) -> tuple[Array, Array, float, bool]:
+    ) -> tuple[Array, Array, float]:
         alpha, rho = self.start()
         u = np.zeros(k + int(self.bias))
         if start is None:
-            return u, alpha, rho, False
+            return u, alpha, rho
         w, b, warm_alpha, last = start
         np.divide(w, root, out=u[:k], where=root > 0.0)  # a column of scale 0 has no weight
         if self.bias:
             u[k] = b - float(shift @ w)
-        return u, warm_alpha / self.size, max(WARM_RHO_SHARE * last, rho), True
+        return u, warm_alpha / self.size, max(WARM_RHO_SHARE * last, min(rho, last))
 
     def _evaluate_rounded(
         self, A: Any, ids: Integers, u: Array, alpha: Array, root: Array, shift: Array, rho: float, steps: int

@@ -24,9 +24,9 @@ from tests.kernels.test_completions import P, drawn, values_of
 def test_an_svm_on_a_selection_is_laid_out_solved_proven_and_kept(loss: str) -> None:
     problem, X = drawn(loss, True, "dense")
     completions = NodeEnumerator(problem, np.arange(P))
-    solvers, samples = completions._compiled_solvers
+    steps, samples = completions._compiled
     grid, columns, ids = completions._grid, completions._columns, np.array([1, 3])
-    given = CompletionProblem(solvers, columns, samples, grid, completions._steering)
+    given = CompletionProblem(steps, columns, samples, grid, completions._steering)
     at = place_of(samples, ids.size, P)
     write_rows(columns, ids, samples, grid.size, at)
     y = problem.data.y
@@ -47,8 +47,8 @@ def test_an_svm_on_a_selection_is_laid_out_solved_proven_and_kept(loss: str) -> 
 def test_completions_that_are_worth_more_than_the_target_are_ruled_out(loss: str) -> None:
     problem, X = drawn(loss, True, "dense")
     completions = NodeEnumerator(problem, np.arange(P))
-    solvers, samples = completions._compiled_solvers
-    given = CompletionProblem(solvers, completions._columns, samples, completions._grid, completions._steering)
+    steps, samples = completions._compiled
+    given = CompletionProblem(steps, completions._columns, samples, completions._grid, completions._steering)
     _, with_one = values_of(problem, X, [3])
     target = np.sort(with_one)[0] * (1.0 + 1e-3)
     _, ruled = completions._allocate_pieces(1, completions._enumeration_request(None, 0.0), 0)

@@ -11,16 +11,9 @@ import pytest
 from scipy import sparse
 
 from mipfs.kernels import newton as kernels
-from mipfs.kernels.augmented_lagrangian import (
-    LagrangianPace,
-    SearchLine,
-    augmented_lagrangian,
-    choose_rows,
-    inner_set,
-    line_search,
-    slope,
-)
 from mipfs.kernels.newton import (
+    Ends,
+    NewtonPace,
     SvmRows,
     add_gram,
     cholesky_in_place,
@@ -31,16 +24,18 @@ from mipfs.kernels.newton import (
     dot,
     gather,
     margins,
+    minimise,
+    newton,
     newton_direction,
-    safeguard_step,
-    smooth_search,
+    newton_matrix,
 )
 from mipfs.kernels.structures import only_read
-from tests.kernels.loss_cases import LOGISTIC, SQUARED_HINGE, made
+from mipfs.losses import get_loss
+from tests.kernels.loss_cases import NAMES
 
 Array = npt.NDArray[np.float64]
 SIZES = [(1, 1), (1, 3), (7, 1), (20, 3), (30, 8), (6, 9)]
-SMOOTH = (SQUARED_HINGE, LOGISTIC)
+NO_ROWS = np.zeros((0, 1)), np.zeros(0), np.zeros(0), 0.0
 
 
 def drawn(n: int, k: int, *, bias: bool = True, seed: int = 0) -> tuple[Array, Array, Array]:
@@ -134,6 +129,9 @@ def test_newton_directions_solve_their_system(n: int, k: int, bias: bool, is_spa
             np.testing.assert_array_equal(out, -g)
             continue
         M = np.diag(np.append(np.ones(k), np.zeros(int(bias)))) + A[inner].T @ (curve[inner, None] * A[inner])
+        H = np.full((d, d), 7.0)
+        newton_matrix(held(A, is_sparse), inner, curve, k, H, rows)
+        np.testing.assert_allclose(np.tril(H), np.tril(M), atol=1e-10)
         np.testing.assert_allclose(M @ out, -g, atol=1e-8 * (1.0 + np.abs(M).max()))
         # Whichever system is the smaller, both have the same solution.
         by_columns, by_rows = np.empty(d), np.empty(d)
@@ -143,135 +141,142 @@ def test_newton_directions_solve_their_system(n: int, k: int, bias: bool, is_spa
             np.testing.assert_allclose(M @ other, -g, atol=1e-8 * (1.0 + np.abs(M).max()))
 
 
-def line(seed: int) -> tuple[SearchLine, Any]:
-    """A line, and φ along it in plain NumPy."""
-    r = np.random.default_rng(seed)
-    n = 1 + seed % 9
-    m, q, c = r.normal(size=n) + 1.0, r.normal(size=n), r.uniform(0.3, 2.0, n)
-    alpha, rho, rows = c * r.random(n), 0.7, np.arange(0, n, 1 + seed % 2)
-    a0, a1 = -abs(r.normal()), 0.3 + r.random()
-
-    def value(t: float) -> float:
-        v, c_in = (alpha + rho * (1.0 - m - t * q))[rows], c[rows]
-        psi = np.where(v <= 0.0, 0.0, np.where(v >= c_in, c_in * v - 0.5 * c_in**2, 0.5 * v * v)) / rho
-        return float(psi.sum() + a0 * t + 0.5 * a1 * t * t)
-
-    return SearchLine(rows, m, q, alpha, c, rho, a0, a1), value
-
-
-@pytest.mark.parametrize("root", [1e-3, 0.7, 1.0, 3.0, 1e4])
-def test_steps_stay_between_what_is_known_and_find_the_minimum(root: float) -> None:
-    t, low, high = 1.0, 0.0, np.inf
-    for _ in range(60):
-        first, second = np.arctan(t - root), 1.0 / (1.0 + (t - root) ** 2)  # Newton's own steps diverge from afar
-        t, low, high = safeguard_step.py_func(t, low, high, first, second)
-        assert low <= root <= high
-        assert low <= t <= high
-    assert t == pytest.approx(root)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_slopes_are_differences_and_a_search_flattens_them(seed: int) -> None:
-    asked, value = line(seed)
-    h = 1e-6
-    for t in (0.0, 0.37, 2.0):
-        first, second = slope(t, asked)
-        assert first == pytest.approx((value(t + h) - value(t - h)) / (2 * h), abs=1e-5)
-        assert second == pytest.approx((slope(t + h, asked)[0] - slope(t - h, asked)[0]) / (2 * h), abs=1e-3)
-    f0 = slope(0.0, asked)[0]
-    if f0 < 0.0:
-        t = line_search(asked, f0)
-        assert abs(slope(t, asked)[0]) <= 0.1 * abs(f0) * (1 + 1e-9)
-        assert value(t) < value(0.0)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_beta_and_who_is_inside_its_box(seed: int) -> None:
-    r = np.random.default_rng(seed)
-    n = seed
-    m, c = r.normal(size=n) + 1.0, r.uniform(0.3, 2.0, n)
-    alpha, rows = c * r.choice([0.0, 0.5, 1.0], n), np.arange(0, n, 1 + seed % 2)
-    beta, inner = np.full(n, -7.0), np.empty(n, np.int64)
-    count = inner_set(rows, m, alpha, c, 0.9, beta, inner)
-    v = alpha + 0.9 * (1.0 - m)
-    np.testing.assert_array_equal(beta[rows], np.clip(v, 0.0, c)[rows])
-    assert inner[:count].tolist() == [i for i in rows if 0.0 < v[i] < c[i]]
-    for target in (n, 2):
-        kept = np.empty(n, np.int64)
-        stay = kept[: choose_rows(m, alpha, c, target, kept)].tolist()
-        away = np.abs(1.0 - m)
-        width = max((away[i] for i in stay if alpha[i] in (0.0, c[i])), default=-1.0)
-        assert stay == [i for i in range(n) if 0.0 < alpha[i] < c[i] or away[i] <= width]
-        assert len(stay) == n if target >= n else len(stay) >= min(n, target)
-
-
-@pytest.mark.parametrize("kind", SMOOTH)
-@pytest.mark.parametrize("seed", range(8))
-def test_smooth_searches(seed: int, kind: int) -> None:
-    r = np.random.default_rng(seed)
-    n = seed
-    m, q, c = r.normal(size=n), r.normal(size=n), r.uniform(0.3, 2.0, n)
-    a0, a1 = -1.0, 0.5
-
-    def value(t: float) -> float:
-        at = m + t * q
-        loss = 0.5 * np.maximum(0.0, 1.0 - at) ** 2 if kind == SQUARED_HINGE else np.logaddexp(0.0, -at)
-        return float(c @ loss) + a0 * t + 0.5 * a1 * t * t
-
-    h = 1e-6
-    f0 = (value(h) - value(-h)) / (2 * h)
-    if f0 < -1e-3:
-        t = smooth_search(made(kind), m, q, only_read(c), a0, a1, f0)
-        assert value(t) < value(0.0)
-        assert abs(value(t + h) - value(t - h)) / (2 * h) <= 0.1 * abs(f0) * (1 + 1e-5) + 1e-7
-
-
 def declared(A: Array, c: Array, k: int, loss: str) -> float:
     """min ½‖w‖² + Σ c_i ℓ(a_i'u), by Clarabel."""
     u = cp.Variable(A.shape[1])
     m = A @ u
-    losses = {"hinge": cp.pos(1 - m), "squared": 0.5 * cp.square(cp.pos(1 - m)), "logistic": cp.logistic(-m)}
+    losses = {"hinge": cp.pos(1 - m), "squared-hinge": 0.5 * cp.square(cp.pos(1 - m)), "logistic": cp.logistic(-m)}
     program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(u[:k]) + c @ losses[loss]))
     return float(program.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10))
 
 
+@pytest.mark.parametrize("loss", NAMES)
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize(("n", "k"), [(7, 1), (20, 3), (6, 9), (90, 4)])
-def test_the_hinge_is_minimised(n: int, k: int, bias: bool, is_sparse: bool) -> None:
+def test_losses_are_minimised(n: int, k: int, bias: bool, is_sparse: bool, loss: str) -> None:
     A, y, c = drawn(n, k, bias=bias)
-    d = k + bias
-    u, alpha, state = np.zeros(d), np.zeros(n), np.array([1.0, 0.0, 0.0])
+    one = get_loss(loss)
+    assert one.kernels is not None
+    u, alpha, state = np.zeros(k + bias), np.zeros(n), np.array([1.0, 0.0, 0.0])
     for _ in range(200):
-        pace = LagrangianPace(1e-9, np.inf, 7, 4.0, n > 50)
-        augmented_lagrangian(SvmRows(held(A, is_sparse), c, k), u, alpha, state, pace, np.empty((7, n + d)))
+        rows = SvmRows(held(A, is_sparse), only_read(c), k, one.kernels.made)
+        newton(rows, u, alpha, state, NewtonPace(1e-9, np.inf, 7, 4.0))
         if state[1] == 1.0:
             break
     assert state[1] == 1.0
-    primal = 0.5 * float(u[:k] @ u[:k]) + float(c @ np.maximum(0.0, 1.0 - A @ u))
+    primal = 0.5 * float(u[:k] @ u[:k]) + one.value(A @ u, c)
     omega = A[:, :k].T @ alpha
-    assert ((alpha >= 0.0) & (alpha <= c)).all()
-    assert primal - (alpha.sum() - 0.5 * float(omega @ omega)) <= 1e-7 * (1.0 + primal)
-    assert primal == pytest.approx(declared(A, c, k, "hinge"), rel=1e-6)
+    assert ((alpha >= 0.0) & (alpha <= one.top(c))).all()
+    assert primal - (one.dual_value(alpha, c) - 0.5 * float(omega @ omega)) <= 1e-7 * (1.0 + primal)
+    assert primal == pytest.approx(declared(A, c, k, loss), rel=1e-6)
     if bias:
         assert abs(float(y @ alpha)) <= 1e-6
+    if loss != "hinge":
+        m = A @ u
+        slope = np.maximum(0.0, 1.0 - m) if loss == "squared-hinge" else 1.0 / (1.0 + np.exp(m))
+        np.testing.assert_allclose(alpha, c * slope, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", SMOOTH)
-@pytest.mark.parametrize("is_sparse", [False, True])
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize(("n", "k"), [(7, 1), (20, 3), (6, 9)])
-def test_smooth_losses_are_minimised(n: int, k: int, bias: bool, is_sparse: bool, kind: int) -> None:
-    A, _, c = drawn(n, k, bias=bias)
-    d = k + bias
-    u, alpha, state, work = np.zeros(d), np.empty(n), np.zeros(3), np.empty((7, n + d))
-    for _ in range(30):
-        kernels.newton(SvmRows(held(A, is_sparse), only_read(c), k), made(kind), u, alpha, state, 1e-10, 5, work)
-        if state[1] == 1.0:
-            break
-    assert state[1] == 1.0
-    m, loss = A @ u, "squared" if kind == SQUARED_HINGE else "logistic"
-    terms = 0.5 * np.maximum(0.0, 1.0 - m) ** 2 if kind == SQUARED_HINGE else np.logaddexp(0.0, -m)
-    assert 0.5 * float(u[:k] @ u[:k]) + float(c @ terms) == pytest.approx(declared(A, c, k, loss), rel=1e-6)
-    slope_of = np.maximum(0.0, 1.0 - m) if kind == SQUARED_HINGE else 1.0 / (1.0 + np.exp(m))
-    np.testing.assert_allclose(alpha, c * slope_of, atol=1e-9)
+@pytest.mark.parametrize("loss", NAMES)
+def test_without_columns_only_the_intercept_is_left(loss: str) -> None:
+    """And without an intercept nothing: the dual vector is all that is asked for."""
+    y, one = np.resize([1.0, 1.0, -1.0], 9), get_loss(loss)
+    assert one.kernels is not None
+    for bias in (False, True):
+        u, alpha, state = np.zeros(int(bias)), np.zeros(9), np.array([0.5, 0.0, 0.0])
+        A = np.ascontiguousarray(y[:, None][:, : int(bias)])
+        rows = SvmRows(A, only_read(np.ones(9)), 0, one.kernels.made)
+        newton(rows, u, alpha, state, NewtonPace(1e-9, np.inf, 400, 5.0))
+        assert state[1] == 1.0
+        assert one.dual_value(alpha, np.ones(9)) == pytest.approx(one.value(A @ u, np.ones(9)), rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
+@pytest.mark.parametrize("bias", [True, False])
+def test_weights_satisfy_the_optimality_conditions(loss: str, bias: bool) -> None:
+    """w_j = clip(ω_j, low_j, high_j) with ω = A'α, y'α = 0, α in −c∂ℓ(m); some weights are at an end."""
+    at_ends = 0
+    for seed in range(8):
+        r = np.random.default_rng(seed)
+        n, k = 50, int(r.integers(1, 7))
+        y = np.where(r.random(n) < 0.5, 1.0, -1.0)
+        A = r.normal(size=(n, k)) + 0.4 * y[:, None]
+        A = np.ascontiguousarray(np.hstack([A, np.ones((n, 1))]) if bias else A) * y[:, None]
+        c = r.uniform(0.2, 1.0, n)
+        low, high = -r.exponential(size=k) * (r.random(k) < 0.7), r.exponential(size=k) * (r.random(k) < 0.7)
+        one = get_loss(loss)
+        u, alpha, state = np.zeros(A.shape[1]), np.zeros(n), np.array([0.5, 0.0, 0.0])
+        rows = SvmRows(A, only_read(c), k, one.kernels.made)
+        minimise(rows, Ends(low, high, *NO_ROWS), u, alpha, np.zeros(0), state, NewtonPace(1e-10, np.inf, 500, 4.0))
+        assert state[1] == 1.0
+        omega = A.T @ alpha
+        np.testing.assert_allclose(u[:k], np.clip(omega[:k], low, high), atol=1e-4)
+        assert np.all(alpha >= 0.0)
+        assert np.all(alpha <= one.top(c) + 1e-12)
+        if bias:
+            assert abs(omega[k]) < 1e-4
+        primal = 0.5 * float(u[:k] @ u[:k]) + one.value(A @ u, c)
+        t = np.clip(omega[:k], low, high)
+        dual = one.dual_value(alpha, c) - float(t @ (omega[:k] - 0.5 * t))
+        assert primal == pytest.approx(dual, rel=1e-6)
+        at_ends += int(np.count_nonzero((u[:k] == low) | (u[:k] == high)))
+    assert at_ends > 0
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
+def test_rows_over_the_weights_are_kept_and_pull_where_they_bind(loss: str) -> None:
+    """w = clip(A'α + D'λ, low, high); λ ≥ 0 at a lower end, ≤ 0 at an upper one, and 0 between."""
+    binding = 0
+    for seed in range(8):
+        r = np.random.default_rng(seed)
+        n, k, rows = 50, int(r.integers(2, 7)), int(r.integers(1, 4))
+        y = np.where(r.random(n) < 0.5, 1.0, -1.0)
+        A = np.ascontiguousarray(np.hstack([r.normal(size=(n, k)) + 0.4 * y[:, None], np.ones((n, 1))])) * y[:, None]
+        D = r.normal(size=(rows, k))
+        D /= np.linalg.norm(D, axis=1)[:, None]
+        least, most = -0.1 * r.exponential(size=rows) * (r.random(rows) < 0.7), 0.1 * r.exponential(size=rows)
+        most[0] = -least[0] if seed % 2 else np.inf
+        one, low, high = get_loss(loss), np.full(k, -0.5), np.full(k, np.inf)
+        u, alpha, own, state = np.zeros(k + 1), np.zeros(n), np.zeros(rows), np.array([0.5, 0.0, 0.0])
+        bend = float(np.square(A[:, :k] @ D.T).sum(axis=0).max())
+        ends = Ends(low, high, D, least, most, bend)
+        samples = SvmRows(A, only_read(np.ones(n)), k, one.kernels.made)
+        minimise(samples, ends, u, alpha, own, state, NewtonPace(1e-10, np.inf, 500, 4.0))
+        assert state[1] == 1.0
+        at = D @ u[:k]
+        np.testing.assert_allclose(u[:k], np.clip((A.T @ alpha)[:k] + D.T @ own, low, high), atol=1e-4)
+        assert np.all((at >= least - 1e-6) & (at <= most + 1e-6))
+        assert np.all((own <= 1e-9) | (at <= least + 1e-6))
+        assert np.all((own >= -1e-9) | (at >= most - 1e-6))
+        binding += int(np.count_nonzero(own))
+    assert binding > 0
+
+
+def test_a_dual_value_that_is_enough_ends_it() -> None:
+    r = np.random.default_rng(0)
+    A = r.normal(size=(40, 3))
+    made = get_loss("hinge").kernels.made
+    posed = SvmRows(A, only_read(np.ones(40)), 3, made), Ends(np.zeros(3), np.ones(3), *NO_ROWS)
+    steps = []
+    for until in (0.0, np.inf):
+        state = np.array([0.5, 0.0, 0.0])
+        minimise(*posed, np.zeros(3), np.zeros(40), np.zeros(0), state, NewtonPace(1e-12, until, 500, 4.0))
+        steps.append(state[2])
+    assert steps[0] < steps[1]
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
+def test_a_gap_below_rounding_leaves_numbers_to_go_on_from(loss: str) -> None:
+    """The smoothing grows while the gap is not met, but not until it is infinite."""
+    r = np.random.default_rng(1)
+    A, D = r.normal(size=(20, 3)), r.normal(size=(1, 3))
+    D /= np.linalg.norm(D)
+    bend = float(np.square(A @ D.T).sum())
+    ends = Ends(np.full(3, -np.inf), np.full(3, np.inf), D, np.zeros(1), np.zeros(1), bend)
+    posed = SvmRows(A, only_read(np.ones(20)), 3, get_loss(loss).kernels.made), ends
+    u, alpha, own, state = np.zeros(3), np.zeros(20), np.zeros(1), np.array([0.5, 0.0, 0.0])
+    minimise(*posed, u, alpha, own, state, NewtonPace(-1e-12, np.inf, 3000, 4.0))
+    assert state[1] == 0.0
+    assert all(np.all(np.isfinite(one)) for one in (u, alpha, own, state))
+    np.testing.assert_allclose(u, A.T @ alpha + D.T @ own, atol=1e-6)
