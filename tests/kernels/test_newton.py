@@ -266,6 +266,20 @@ def test_a_dual_value_that_is_enough_ends_it() -> None:
     assert steps[0] < steps[1]
 
 
+@pytest.mark.parametrize("scale", [1e3, 1e5, 1e7])
+def test_separable_samples_far_from_the_box_close(scale: float) -> None:
+    """Multipliers are like 1/‖a_i‖² then, and bend however small they are beside c."""
+    r = np.random.default_rng(4)
+    A = scale * (np.abs(r.normal(size=(30, 3))) + 0.1)
+    u, alpha, state = np.zeros(3), np.zeros(30), np.array([0.5, 0.0, 0.0])
+    samples = SvmRows(A, only_read(np.ones(30)), 3, get_loss("hinge").kernels.made)
+    newton(samples, u, alpha, state, NewtonPace(1e-7, np.inf, 100, 5.0))
+    assert state[1] == 1.0
+    assert 0.0 < alpha.max() < 1e3 / scale**2
+    assert float(alpha.sum()) == pytest.approx(float(u @ u), rel=1e-6)
+    np.testing.assert_allclose(u, A.T @ alpha, rtol=1e-3, atol=1e-4 * np.abs(u).max())
+
+
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 def test_a_gap_below_rounding_leaves_numbers_to_go_on_from(loss: str) -> None:
     """The smoothing grows while the gap is not met, but not until it is infinite."""
