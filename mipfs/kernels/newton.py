@@ -50,7 +50,7 @@ STIFFEST, STIFFEST_OF_ROWS = 1e3, 1e7
 """ρ is at most STIFFEST times the largest multiplier, or STIFFEST_OF_ROWS through the mean of ‖a_i‖²: beyond that the
 steps that are left are too short for the digits of the margins. Of separable samples multipliers are like 1/‖a_i‖²."""
 DRIFT = 8.0
-"""Sums that follow the steps are made anew after moving by so many times their size: what rounding leaves is small."""
+"""Sums that follow the steps are made anew after moving by DRIFT times their size: what rounding leaves is small."""
 DEAR = 2.0
 """What breaking a row counts in the gap, in units of its multiplier."""
 
