@@ -171,7 +171,8 @@ class PacedSearch:
         for sizes, total in offers:
             self._tree.round_sizes(sizes, total, supports)
         for leaf in leaves:
-            self._tree.solve_leaf(leaf, supports)
+            if leaf.node.bound < supports.cutoff:
+                self._tree.solve_leaf(leaf, supports)
 
     def _svms_per_strand(self, done: float) -> list[int]:
         """How many SVMs of climbs each strand is asked for; of what cannot be shared equally, each has some in turn."""

@@ -89,7 +89,7 @@ class SearchTree(TreeProof):
     @property
     def bound(self) -> float:
         """Lower bound on (P): the least over open and closed nodes."""
-        return min(self.floor, self.waiting.least, *(leaf.bound for leaf in self.leaves))
+        return min(self.floor, self.waiting.least, *(leaf.node.bound for leaf in self.leaves))
 
     @property
     def cutoff(self) -> float:
@@ -208,8 +208,8 @@ class SearchTree(TreeProof):
 
     def forget(self, taken: Sequence[NodeUnit]) -> None:
         """Keep of a proof that nobody wants what open nodes need; those that are being explored are renumbered, too."""
-        held = [unit.nodes.heads for unit in taken if not unit.goes_on]
-        held += [self.waiting.heads, *(leaf.nodes.heads for leaf in self.leaves)]
+        held, leaves = [unit.nodes.heads for unit in taken if not unit.goes_on], self.packed_leaves()
+        held += [self.waiting.heads, *(leaf.heads for leaf in leaves)]
         duals = self.moved(np.concatenate([heads["dual"] for heads in held]))
         prices = self.prices.only(np.concatenate([heads["prices"] for heads in held]))
         at = 0
@@ -217,6 +217,8 @@ class SearchTree(TreeProof):
             own = slice(at, at + heads.size)
             heads["place"], heads["dual"], heads["prices"] = np.arange(own.start, own.stop), duals[own], prices[own]
             at = own.stop
+        for leaf, nodes in zip(self.leaves, leaves, strict=True):
+            leaf.node = self.node(nodes, 0)
 
     def push(self, node: OpenNode) -> None:
         """Put a node among the open ones, by its bound."""
@@ -395,15 +397,16 @@ class SearchTree(TreeProof):
         """Take over, in order, what was found below the nodes of units; nodes that nobody came to are open as before.
 
         First all pieces, as whole arrays; then, once `before` is done, what is left as one selection each: these ask
-        for SVMs, and where those are dear, they are closed after the next batch.
+        for SVMs, and where those are dear, or many, they are closed after the next batch.
         """
         begun = self.steps - self.svm_steps
         leaves = self.enter_all(units, found)
         self.keep_pace(units, found, self.steps - self.svm_steps - begun)
         before()
         self.close_leaves()
+        waits = self.is_dear or len(leaves) >= self.settings.leaves
         for node in leaves:
-            self.leaf(node)
+            self.leaf(node, waits)
         self.learn()
 
     def keep_pace(self, units: Sequence[NodeUnit], found: Sequence[UnitResult | None], steps: int) -> None:
@@ -508,8 +511,8 @@ class SearchTree(TreeProof):
         self.svms += int(totals["svms"].sum())
         self.svm_steps += int(totals["steps"].sum())
 
-    def leaf(self, node: OpenNode) -> None:
-        """One selection is left, or none: close the node with its own dual vector, at once unless SVMs are dear."""
+    def leaf(self, node: OpenNode, waits: bool) -> None:
+        """One selection is left, or none: close the node with its own dual vector, at once unless it `waits`."""
         sigma = self.selection_of(node)
         if node.why == subtree.BARREN or not self.run.oracle.contains(sigma):
             low, high = sigma.astype(float), sigma.astype(float)
@@ -519,8 +522,8 @@ class SearchTree(TreeProof):
         elif node.bound >= self.cutoff:
             self.close(node, node.bound, is_final=False)
         else:
-            self.leaves.append(Leaf(self.packed(node), sigma))
-            if not self.is_dear:
+            self.leaves.append(Leaf(node, sigma))
+            if not waits:
                 self.close_leaves()
 
     def selection_of(self, node: OpenNode) -> npt.NDArray[np.bool_]:
@@ -531,7 +534,10 @@ class SearchTree(TreeProof):
         """Close what is one selection each with its own dual vector, which a search beside may have found already."""
         leaves, self.leaves = self.leaves, []
         for leaf in leaves:
-            node = self.node(leaf.nodes, 0)
+            node = leaf.node
+            if leaf.alpha is None and node.bound >= self.cutoff:
+                self.close(node, node.bound, is_final=False)
+                continue
             alpha = self.solve_leaf(leaf, self.supports) if leaf.alpha is None else leaf.alpha
             bound, whole, q = self.relaxation.bound_selection(alpha, node.states)
             if bound > node.bound:
@@ -552,7 +558,11 @@ class SearchTree(TreeProof):
             sigma = self.selection_of(node)
             if not self.run.oracle.contains(sigma):
                 raise ValueError("a leaf that is no selection")
-            self.leaves.append(Leaf(self.packed(node), sigma))
+            self.leaves.append(Leaf(node, sigma))
+
+    def packed_leaves(self) -> list[OpenNodes]:
+        """The leaves that wait for their SVMs, each as open nodes are kept."""
+        return [self.packed(leaf.node) for leaf in self.leaves]
 
     def solve_leaf(self, leaf: Leaf, supports: Supports) -> Array:
         """The dual vector of a leaf's SVM, near enough to close it; the classifier is offered to `supports`."""
@@ -662,7 +672,7 @@ class SearchTree(TreeProof):
 
     def finish(self) -> Proof | None:
         """The proof of the bound; None where none was begun, or where it was lost."""
-        heads = one_after_the_other([self.waiting.heads, *(leaf.nodes.heads for leaf in self.leaves)])
+        heads = one_after_the_other([self.waiting.heads, *(leaf.heads for leaf in self.packed_leaves())])
         return self.finish_proof(heads) if self.n_nodes else None
 
 
@@ -670,17 +680,12 @@ class SearchTree(TreeProof):
 class Leaf:
     """A node that is one selection of S, and waits for the dual vector of its SVM.
 
-    nodes : the node alone;  sigma : (count,) bool, its selection;  alpha : (n,) the dual vector, once it is there
+    node, sigma : the node, and its selection (count,) bool;  alpha : (n,) the dual vector, once it is there
     """
 
-    nodes: OpenNodes
+    node: OpenNode
     sigma: npt.NDArray[np.bool_]
     alpha: Array | None = None
-
-    @property
-    def bound(self) -> float:
-        """The bound that is proven of it by now."""
-        return float(self.nodes.heads["bound"][0])
 
 
 def next_of(places: Integers, least: int) -> int:

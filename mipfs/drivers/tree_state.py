@@ -63,7 +63,7 @@ def why_none(problem: Problem, options: Any) -> str:
 
 def of_tree(tree: SearchTree, taken: Sequence[NodeUnit] = ()) -> Arrays:
     """The open nodes and the proof of a tree, and what it has counted; units that are `taken` have open nodes."""
-    apart = [unit.nodes for unit in taken if not unit.goes_on] + [leaf.nodes for leaf in tree.leaves]
+    apart = [unit.nodes for unit in taken if not unit.goes_on] + tree.packed_leaves()
     return {
         "tree_totals": np.array([getattr(tree, name) for name in TOTALS], dtype=float),
         "tree_alive": tree.relaxation.alive,
