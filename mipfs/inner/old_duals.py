@@ -62,8 +62,16 @@ def initial_intercepts(relaxation: RowsRelaxation, w: npt.NDArray[np.float32]) -
     for begin in range(0, found.size, step):
         own = w[begin : begin + step].astype(float)
         values = np.asarray(X @ own.T, dtype=float).T - (own @ off)[:, None]
-        found[begin : begin + step] = [kernel.loss.intercept(f, problem.data.y, problem.c_i, 0.0) for f in values]
+        found[begin : begin + step] = median_intercepts(values, problem.data.y, problem.c_i)
     return found
+
+
+def median_intercepts(values: Array, y: Array, c: Array) -> Array:
+    """An intercept (m,) of least hinge loss for values (m, n) without one: a weighted median of y_i − f_i."""
+    bends = y - values
+    order = np.argsort(bends, axis=1)
+    at = np.count_nonzero(np.cumsum(c[order], axis=1) < float(c[y > 0].sum()), axis=1)
+    return np.take_along_axis(bends, np.take_along_axis(order, at[:, None], axis=1), axis=1)[:, 0]
 
 
 def _block_length(n: int) -> int:
