@@ -39,7 +39,7 @@ States = npt.NDArray[np.int8]
 RHO = 0.5
 """Where the smoothing of a node begins that is opened anew: as the interior point leaves it to the kernels."""
 SPREAD = 0.2
-"""The share of the least gain that counts within which the σ of a leaf is taken for fractional, where it begins anew."""
+"""The share of the least gain that counts within which σ is taken for fractional where a leaf begins anew."""
 HALVINGS = 20
 """Bisections of the level at which these σ fill the places that are left."""
 TINY = 1e-300
@@ -142,11 +142,16 @@ class BoundedNodes:
             bound = rounded_down(base - held.sum(axis=1) - top, size, gain.shape[1] + 4)
         return cls(np.where(size < np.inf, bound, -np.inf), order, falling, count, room)
 
+    @property
+    def counting(self) -> Array:
+        """σ (m, k) of the free atoms, by falling gain, where those that count are in."""
+        return (np.arange(self.falling.shape[1]) < self.count[:, None]).astype(float)
+
     def spread(self, share: float) -> Array:
         """A guess at σ (m, k) of the free atoms, by falling gain: from 1 to 0 around the least gain that counts, within
         this share of it on both sides, and Σσ ≤ room.
         """
-        gain = np.maximum(self.falling, 0.0)
+        gain = np.append(np.maximum(self.falling, 0.0), np.zeros((self.count.size, 1)), axis=1)
         last = np.take_along_axis(gain, np.maximum(self.count - 1, 0)[:, None], axis=1)
         width = 2.0 * share * last + TINY
         low, high = np.zeros_like(last), gain[:, :1] + width
@@ -154,7 +159,7 @@ class BoundedNodes:
             middle = 0.5 * (low + high)
             is_over = np.clip(0.5 + (gain - middle) / width, 0.0, 1.0).sum(axis=1) > self.room
             low, high = np.where(is_over[:, None], middle, low), np.where(is_over[:, None], high, middle)
-        return np.where(gain > 0.0, np.clip(0.5 + (gain - high) / width, 0.0, 1.0), 0.0)
+        return np.where(gain > 0.0, np.clip(0.5 + (gain - high) / width, 0.0, 1.0), 0.0)[:, :-1]
 
     def screen(self, cutoff: float) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Which free atoms (m, k) go in, and which go out, at a cutoff: as `mipfs.kernels.bound.earned` fixes them."""
@@ -215,6 +220,7 @@ class Replanting:
             tree.relaxation, tree.lost = relaxation, False
             left = self._plant_tree()
         if left is not None:
+            tree.rounding = -1
             self._open(*left)
         return True
 
@@ -434,26 +440,27 @@ class Replanting:
         self.leaves += self.open
         return level.part(~closed), bounded.part(~closed), self.priced.prices[y[~closed]]
 
-    def _weights(self, level: TreeLevel, bounded: BoundedNodes) -> npt.NDArray[np.float32]:
-        """What the dual vectors make of the weights (m, k) of nodes: σ ω, of the free atoms with σ as `spread` has it."""
-        sigma = np.empty(level.states.shape)
-        np.put_along_axis(sigma, bounded.order, bounded.spread(SPREAD), axis=1)
-        sigma[level.states == INSIDE] = 1.0
-        return (sigma * self.priced.omega[level.dual]).astype(np.float32)
+    def _weights(self, level: TreeLevel, bounded: BoundedNodes, sigma: Array) -> npt.NDArray[np.float32]:
+        """What the dual vectors make of the weights (m, k) of nodes, σ (m, k) of the free atoms by falling gain."""
+        found = np.empty(level.states.shape)
+        np.put_along_axis(found, bounded.order, sigma, axis=1)
+        found[level.states == INSIDE] = 1.0
+        return np.asarray(found * self.priced.omega[level.dual], dtype=np.float32)
 
     def _round(self, level: TreeLevel, bounded: BoundedNodes) -> None:
         """Round the nodes of least bound to incumbents: a better one leaves less of the old tree open."""
         settings = self.tree.settings
         count = min(settings.roundings_planted, self.open // settings.open_per_svm)
         least = np.argsort(bounded.bound, kind="stable")[:count]
-        for w in self._weights(level.part(least), bounded.part(least)):
+        level, bounded = level.part(least), bounded.part(least)
+        for w in self._weights(level, bounded, bounded.counting):
             self.tree.round_sizes(np.abs(w), float(np.count_nonzero(w)))
 
     def _open(self, level: TreeLevel, bounded: BoundedNodes, prices: Integers) -> None:
         """Let nodes wait, unless a row leaves them nothing."""
         if not level.at.size:
             return
-        tree, w = self.tree, self._weights(level, bounded)
+        tree, w = self.tree, self._weights(level, bounded, bounded.spread(SPREAD))
         nodes = packed_all(level.states, w, initial_intercepts(tree.relaxation, w), RHO)
         heads = nodes.heads
         heads["bound"], heads["place"], heads["dual"] = bounded.bound, level.place, level.dual + self.offset

@@ -250,7 +250,8 @@ def test_what_breaks_a_row_by_itself_is_empty(problem: Problem) -> None:
         problem.with_rows(rows, [-1.0, 2.0, -np.inf], [3.0, np.inf, 4.0]).selection, np.arange(12)
     )
     states = rng.choice(np.array([FREE, INSIDE, OUTSIDE], dtype=np.int8), size=(300, 12))
-    broken = propagation.broken_all(states)
+    is_broken = propagation.room(states) < 0.0
+    broken = np.where(is_broken.any(axis=1), is_broken.argmax(axis=1), -1)
     low, high = propagation.sides.ends[3:], propagation.sides.ends[:3]
     for side, one in zip(broken.tolist(), states, strict=True):
         least, most = (rows * (one == INSIDE) + of(rows * (one == FREE), 0.0) for of in (np.minimum, np.maximum))
@@ -258,6 +259,18 @@ def test_what_breaks_a_row_by_itself_is_empty(problem: Problem) -> None:
         assert side == (int(breaks.argmax()) if breaks.any() else -1)
         assert side < 0 or propagation(one).broken is not None or np.count_nonzero(one == INSIDE) > 5
     assert 0 < np.count_nonzero(broken >= 0) < 300
+    whole = states[broken < 0]
+    fixed = whole.copy()
+    for side, nodes, atoms, values in propagation.fixed_all(fixed):
+        row, end = np.vstack([rows, -rows])[side], np.append(high, low)[side]
+        for node, atom, value in zip(nodes.tolist(), atoms.tolist(), values.tolist(), strict=True):
+            other = np.minimum(row, 0.0) @ (fixed[node] == FREE) + row @ (fixed[node] == INSIDE)
+            assert other + (max(row[atom], 0.0) if value == OUTSIDE else -min(row[atom], 0.0)) > end
+        assert np.all(fixed[nodes, atoms] == FREE)
+        fixed[nodes, atoms] = values
+    is_full = np.count_nonzero(whole == INSIDE, axis=1) >= 5
+    assert np.all(fixed[is_full] == whole[is_full])
+    assert np.count_nonzero(fixed != whole) > 100
 
 
 def test_of_another_m_or_c_few_dual_vectors_are_made_feasible(
