@@ -204,16 +204,17 @@ class Replanting:
     def plant(self) -> bool:
         """Take over the old tree, if it is one of this M and C; whether it was.
 
-        What is open by the first incumbent pays for SVMs: a better one leaves less of the old tree open.
+        Its leaves pay for SVMs: a better incumbent leaves fewer of them open. Where those that open lead to a better
+        one still, it is planted again.
         """
         tree = self.tree
         relaxation = tree.relaxation
         if not self.old.is_alike or relaxation.propagation(tree.first).broken is not None or not self._is_worthwhile():
             return False
+        climb(tree.supports, tree.supports.pool, most=self.old.n_leaves // tree.settings.leaves_per_svm)
         left = self._plant_tree()
         if left is None:
             return True
-        climb(tree.supports, tree.supports.pool, most=self.open // tree.settings.open_per_svm)
         self._round(*left[:2])
         if tree.cutoff < self.cutoff:
             tree.begin_anew()
@@ -450,7 +451,7 @@ class Replanting:
     def _round(self, level: TreeLevel, bounded: BoundedNodes) -> None:
         """Round the nodes of least bound to incumbents: a better one leaves less of the old tree open."""
         settings = self.tree.settings
-        count = min(settings.roundings_planted, self.open // settings.open_per_svm)
+        count = min(settings.roundings_planted, self.open // settings.leaves_per_svm)
         least = np.argsort(bounded.bound, kind="stable")[:count]
         level, bounded = level.part(least), bounded.part(least)
         for w in self._weights(level, bounded, bounded.counting):

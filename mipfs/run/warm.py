@@ -72,6 +72,11 @@ class OldTree:
     duals: DualStore
     is_alike: bool
 
+    @property
+    def n_leaves(self) -> int:
+        """How many leaves a dual vector bounds."""
+        return int(np.count_nonzero((self.feature < 0) & (self.dual >= 0)))
+
 
 class RunStart:
     """What a run begins with.
