@@ -19,10 +19,12 @@ from mipfs.drivers.replanted import BoundedNodes
 from mipfs.drivers.waiting import pack_open_node, packed_all, unpack_open_node
 from mipfs.errors import RowError, UsageError
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, WarmStart
+from mipfs.inner.old_duals import median_intercepts
 from mipfs.inner.propagation import Propagation
 from mipfs.kernels.bound import earned
 from mipfs.problem import Problem
 from mipfs.run import warm as warm_start
+from mipfs.run.swaps import climb
 from tests import edits
 
 
@@ -177,6 +179,22 @@ def test_many_nodes_are_bounded_and_screened_as_one(seed: int) -> None:
         assert every.bound[t] == pytest.approx(bound, rel=1e-12)
         assert np.array_equal(np.flatnonzero(inside[t]), np.sort(order[:goes_in]))
         assert np.array_equal(np.flatnonzero(out[t]), np.sort(order[goes_out:]))
+    fits = every.room >= 0
+    sigma, counting = every.spread(0.2)[fits], every.counting[fits]
+    assert np.all((sigma >= 0.0) & (sigma <= 1.0))
+    assert np.all(np.diff(sigma, axis=1) <= 0.0)
+    assert not np.any(sigma[every.falling[fits] <= 0.0])
+    assert np.all(sigma.sum(axis=1) <= every.room[fits] + 1e-9)
+    assert np.array_equal(sigma[every.count[fits] < every.room[fits]], counting[every.count[fits] < every.room[fits]])
+    assert np.array_equal(counting.sum(axis=1), every.count[fits])
+
+
+def test_many_nodes_are_given_an_intercept_as_one(problem: Problem) -> None:
+    values = np.random.default_rng(3).normal(size=(7, problem.data.n_samples))
+    y, c = problem.data.y, np.random.default_rng(4).uniform(0.5, 2.0, problem.data.n_samples)
+    for f, b in zip(values, median_intercepts(values, y, c), strict=True):
+        loss = [float(c @ np.maximum(0.0, 1.0 - y * (f + at))) for at in (b, *(y - f))]
+        assert loss[0] <= min(loss) + 1e-9
 
 
 def test_many_nodes_are_packed_as_one() -> None:
@@ -220,7 +238,12 @@ def test_a_better_incumbent_plants_the_tree_again(monkeypatch: pytest.MonkeyPatc
         planted.append((self.cutoff, self.open))
         return left
 
+    def round_leaves(self: replanted.Replanting, *_given: object) -> None:
+        climb(self.tree.supports, self.tree.supports.pool)
+
     monkeypatch.setattr(replanted.Replanting, "_plant_tree", plant_tree)
+    monkeypatch.setattr(replanted.Replanting, "_round", round_leaves)
+    monkeypatch.setattr(replanted, "climb", lambda *_given, **_named: None)
     first = mipfs.solve(before, threads=1)
     warm = mipfs.solve(after, threads=1, warm=first)
     assert len(planted) == 2
