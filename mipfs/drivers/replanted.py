@@ -211,7 +211,7 @@ class Replanting:
         relaxation = tree.relaxation
         if not self.old.is_alike or relaxation.propagation(tree.first).broken is not None or not self._is_worthwhile():
             return False
-        climb(tree.supports, tree.supports.pool, most=self.old.n_leaves // tree.settings.open_per_svm)
+        climb(tree.supports, tree.supports.pool, most=self.old.n_leaves // tree.settings.leaves_per_svm)
         left = self._plant_tree()
         if left is None:
             return True
@@ -451,7 +451,7 @@ class Replanting:
     def _round(self, level: TreeLevel, bounded: BoundedNodes) -> None:
         """Round the nodes of least bound to incumbents: a better one leaves less of the old tree open."""
         settings = self.tree.settings
-        count = min(settings.roundings_planted, self.open // settings.open_per_svm)
+        count = min(settings.roundings_planted, self.open // settings.leaves_per_svm)
         least = np.argsort(bounded.bound, kind="stable")[:count]
         level, bounded = level.part(least), bounded.part(least)
         for w in self._weights(level, bounded, bounded.counting):
