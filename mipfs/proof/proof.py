@@ -429,7 +429,7 @@ class Proof:
 
     @property
     def referred(self) -> Integers:
-        """The same positions, in the order in which they were found."""
+        """Positions of the dual vectors that the tree refers to, in the order in which they were found."""
         used = np.zeros(int(self._dual[: self._size].max()) + 1, dtype=bool)
         used[self._dual[: self._size][self._refers_to_dual]] = True
         return np.flatnonzero(used)
