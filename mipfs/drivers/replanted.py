@@ -38,6 +38,12 @@ from mipfs.run.warm import OldTree
 States = npt.NDArray[np.int8]
 RHO = 0.5
 """Where the smoothing of a node begins that is opened anew: as the interior point leaves it to the kernels."""
+SPREAD = 0.2
+"""The share of the least gain that counts within which σ is taken for fractional where a leaf begins anew."""
+HALVINGS = 20
+"""Bisections of the level at which these σ fill the places that are left."""
+TINY = 1e-300
+"""What is no divisor is this."""
 EXCESS = 1e-9
 """By how much an old ray must break a row, relative to its numbers: more than what anyone's rounding may be."""
 NUMBERS = 1 << 25
@@ -136,6 +142,25 @@ class BoundedNodes:
             bound = rounded_down(base - held.sum(axis=1) - top, size, gain.shape[1] + 4)
         return cls(np.where(size < np.inf, bound, -np.inf), order, falling, count, room)
 
+    @property
+    def counting(self) -> Array:
+        """σ (m, k) of the free atoms, by falling gain, where those that count are in."""
+        return (np.arange(self.falling.shape[1]) < self.count[:, None]).astype(float)
+
+    def spread(self, share: float) -> Array:
+        """A guess at σ (m, k) of the free atoms, by falling gain: from 1 to 0 around the least gain that counts, within
+        this share of it on both sides, and Σσ ≤ room.
+        """
+        gain = np.append(np.maximum(self.falling, 0.0), np.zeros((self.count.size, 1)), axis=1)
+        last = np.take_along_axis(gain, np.maximum(self.count - 1, 0)[:, None], axis=1)
+        width = 2.0 * share * last + TINY
+        low, high = np.zeros_like(last), gain[:, :1] + width
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            is_over = np.clip(0.5 + (gain - middle) / width, 0.0, 1.0).sum(axis=1) > self.room
+            low, high = np.where(is_over[:, None], middle, low), np.where(is_over[:, None], high, middle)
+        return np.where(gain > 0.0, np.clip(0.5 + (gain - high) / width, 0.0, 1.0), 0.0)[:, :-1]
+
     def screen(self, cutoff: float) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Which free atoms (m, k) go in, and which go out, at a cutoff: as `mipfs.kernels.bound.earned` fixes them."""
         rows, k = np.arange(self.count.size), self.falling.shape[1]
@@ -179,22 +204,24 @@ class Replanting:
     def plant(self) -> bool:
         """Take over the old tree, if it is one of this M and C; whether it was.
 
-        What is open by the first incumbent pays for SVMs: a better one leaves less of the old tree open.
+        Its leaves pay for SVMs: a better incumbent leaves fewer of them open. Where those that open lead to a better
+        one still, it is planted again.
         """
         tree = self.tree
         relaxation = tree.relaxation
         if not self.old.is_alike or relaxation.propagation(tree.first).broken is not None or not self._is_worthwhile():
             return False
+        climb(tree.supports, tree.supports.pool, most=self.old.n_leaves // tree.settings.leaves_per_svm)
         left = self._plant_tree()
         if left is None:
             return True
-        climb(tree.supports, tree.supports.pool, most=self.open // tree.settings.open_per_svm)
         self._round(*left[:2])
         if tree.cutoff < self.cutoff:
             tree.begin_anew()
             tree.relaxation, tree.lost = relaxation, False
             left = self._plant_tree()
         if left is not None:
+            tree.rounding = -1
             self._open(*left)
         return True
 
@@ -287,7 +314,7 @@ class Replanting:
         found, old = [], self.old
         where, M = self._where, self.tree.run.problem.M
         while level.at.size:
-            level = self._refute_by_rows(level)
+            level = self._hold_rows(level)
             inside = np.count_nonzero(level.states == INSIDE, axis=1)
             feature = old.feature[level.at]
             ends = (feature < 0) | ((feature != SCREENED) & (feature >= where.size - 1))
@@ -301,18 +328,29 @@ class Replanting:
             )
         return found
 
-    def _refute_by_rows(self, level: TreeLevel) -> TreeLevel:
-        """Refute the nodes with more than M inside, and those that break a row by themselves; the others."""
+    def _hold_rows(self, level: TreeLevel) -> TreeLevel:
+        """Refute the nodes that break a row by themselves, or have more than M inside; the others, with what a row by
+        itself fixes in them.
+        """
         tree, M = self.tree, self.tree.run.problem.M
-        broken = tree.relaxation.propagation.broken_all(level.states)
-        if M is not None:
-            over = np.count_nonzero(level.states == INSIDE, axis=1) > M
-            tree.proof.refute_all(level.place[over], np.full(np.count_nonzero(over), -1))
-            level, broken = level.part(~over), broken[~over]
-        for side in np.unique(broken[broken >= 0]).tolist():
-            places = level.place[broken == side]
-            tree.proof.refute_all(places, np.full(places.size, tree.proof.keep(self._ray(side))))
-        return level.part(broken < 0)
+        proof, propagation = tree.proof, tree.relaxation.propagation
+        if propagation.count:
+            broken = propagation.room(level.states) < 0.0
+            is_broken, side = broken.any(axis=1), broken.argmax(axis=1)
+            for one in np.unique(side[is_broken]).tolist():
+                places = level.place[is_broken & (side == one)]
+                proof.refute_all(places, np.full(places.size, proof.keep(self._ray(one))))
+            level = level.part(~is_broken)
+            for one, nodes, atoms, values in propagation.fixed_all(level.states):
+                if nodes.size:
+                    features, number = tree.relaxation.alive[atoms], proof.keep(self._ray(one))
+                    level.place = proof.refute_sides(level.place, nodes, features, values == INSIDE, number)
+                    level.states[nodes, atoms] = values
+        if M is None:
+            return level
+        over = np.count_nonzero(level.states == INSIDE, axis=1) > M
+        proof.refute_all(level.place[over], np.full(np.count_nonzero(over), -1))
+        return level.part(~over)
 
     def _ray(self, side: int) -> Array:
         """The multipliers that show that a row breaks."""
@@ -403,36 +441,37 @@ class Replanting:
         self.leaves += self.open
         return level.part(~closed), bounded.part(~closed), self.priced.prices[y[~closed]]
 
-    def _weights(self, level: TreeLevel, bounded: BoundedNodes) -> npt.NDArray[np.float32]:
-        """What the dual vectors make of the weights (m, k) of nodes."""
-        counts = level.states == INSIDE
-        np.put_along_axis(counts, bounded.order, np.arange(counts.shape[1]) < bounded.count[:, None], axis=1)
-        counts |= level.states == INSIDE
-        return np.where(counts, self.priced.omega[level.dual], 0.0).astype(np.float32)
+    def _weights(self, level: TreeLevel, bounded: BoundedNodes, sigma: Array) -> npt.NDArray[np.float32]:
+        """What the dual vectors make of the weights (m, k) of nodes, σ (m, k) of the free atoms by falling gain."""
+        found = np.empty(level.states.shape)
+        np.put_along_axis(found, bounded.order, sigma, axis=1)
+        found[level.states == INSIDE] = 1.0
+        return np.asarray(found * self.priced.omega[level.dual], dtype=np.float32)
 
     def _round(self, level: TreeLevel, bounded: BoundedNodes) -> None:
         """Round the nodes of least bound to incumbents: a better one leaves less of the old tree open."""
         settings = self.tree.settings
-        count = min(settings.roundings_planted, self.open // settings.open_per_svm)
+        count = min(settings.roundings_planted, self.open // settings.leaves_per_svm)
         least = np.argsort(bounded.bound, kind="stable")[:count]
-        for w in self._weights(level.part(least), bounded.part(least)):
+        level, bounded = level.part(least), bounded.part(least)
+        for w in self._weights(level, bounded, bounded.counting):
             self.tree.round_sizes(np.abs(w), float(np.count_nonzero(w)))
 
     def _open(self, level: TreeLevel, bounded: BoundedNodes, prices: Integers) -> None:
         """Let nodes wait, unless a row leaves them nothing."""
         if not level.at.size:
             return
-        tree, w = self.tree, self._weights(level, bounded)
+        tree, w = self.tree, self._weights(level, bounded, bounded.spread(SPREAD))
         nodes = packed_all(level.states, w, initial_intercepts(tree.relaxation, w), RHO)
         heads = nodes.heads
         heads["bound"], heads["place"], heads["dual"] = bounded.bound, level.place, level.dual + self.offset
         heads["prices"] = prices
         plain = np.ones(level.at.size, dtype=bool)
-        if tree.relaxation.propagation.count:
-            for at, states in enumerate(level.states):
-                plain[at] = tree.relaxation.propagation(states).broken is None
-                if not plain[at]:
-                    tree.enter(tree.node(nodes, at))
+        propagation = tree.relaxation.propagation
+        for at, states in enumerate(level.states if propagation.counts_places else ()):
+            plain[at] = propagation(states).broken is None
+            if not plain[at]:
+                tree.enter(tree.node(nodes, at))
         tree.waiting.extend(nodes._replace(heads=heads[plain]))
         self.open = len(tree.waiting)
 

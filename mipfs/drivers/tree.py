@@ -488,13 +488,15 @@ class SearchTree(TreeProof):
     def _take_offers(self, pieces: ProofPieces, solved: Integers) -> None:
         """Keep what is to be rounded: all that is offered, but of pieces' first nodes only some, far between.
 
+        At first it is all, unless the leaves of an earlier tree were rounded: then `rounding` is below 0.
+
         solved : (B,) the nodes that are solved up to the end of each piece
         """
-        settings, at = self.settings, 0
+        settings, at, sign = self.settings, 0, -1 if self.rounding < 0 else 1
         others, first = np.flatnonzero(pieces.has_others), np.flatnonzero(pieces.is_first)
-        early = int(np.searchsorted(solved, settings.roundings, side="right"))
+        early = int(np.searchsorted(solved, settings.roundings, side="right")) if sign > 0 else 0
         while True:
-            late = int(np.searchsorted(solved, self.rounding))
+            late = int(np.searchsorted(solved, abs(self.rounding)))
             due = next_of(first, at)
             due = due if due < early else next_of(first, max(at, late))
             at = min(due, next_of(others, at))
@@ -502,7 +504,7 @@ class SearchTree(TreeProof):
                 return
             self.offers += pieces.offers(at, with_first=at == due)
             n_nodes = int(solved[at])
-            self.rounding = n_nodes + max(settings.rounding_every, int(self.nodes_per_rounding(n_nodes)))
+            self.rounding = sign * (n_nodes + max(settings.rounding_every, int(self.nodes_per_rounding(n_nodes))))
             at += 1
 
     def count_enumerated(self, totals: npt.NDArray[Any]) -> None:

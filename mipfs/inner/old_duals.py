@@ -11,7 +11,7 @@ from mipfs.inner.boolean_node import BooleanRelaxation
 from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.kernels.bound import radius_of, sum_error
 from mipfs.plumbing.arrays import Array
-from mipfs.proof.cuts import decode_dual, dual_value_below
+from mipfs.proof.cuts import dual_value_below
 from mipfs.proof.duals import DualStore
 from mipfs.svm.solver import ColumnShift
 
@@ -38,7 +38,8 @@ def _of_columns(kernel: BooleanRelaxation, duals: DualStore) -> tuple[Array, Arr
     X: Any = kernel._X
     for begin in range(0, size, _block_length(y.size)):
         own = slice(begin, min(size, begin + _block_length(y.size)))
-        alpha = np.array([decode_dual(duals.get(d)) for d in range(own.start, own.stop)])
+        whole, q = duals.get_all(np.arange(own.start, own.stop))
+        alpha = np.ldexp(whole.astype(float), -q[:, None])
         g[own] = [dual_value_below(kernel.loss, one, c) for one in alpha]
         v = alpha * y
         omega[own] = v @ X if isinstance(X, np.ndarray) else np.asarray(X.T @ v.T, dtype=float).T
@@ -62,8 +63,16 @@ def initial_intercepts(relaxation: RowsRelaxation, w: npt.NDArray[np.float32]) -
     for begin in range(0, found.size, step):
         own = w[begin : begin + step].astype(float)
         values = np.asarray(X @ own.T, dtype=float).T - (own @ off)[:, None]
-        found[begin : begin + step] = [kernel.loss.intercept(f, problem.data.y, problem.c_i, 0.0) for f in values]
+        found[begin : begin + step] = median_intercepts(values, problem.data.y, problem.c_i)
     return found
+
+
+def median_intercepts(values: Array, y: Array, c: Array) -> Array:
+    """An intercept (m,) of least hinge loss for values (m, n) without one: a weighted median of y_i − f_i."""
+    bends = y - values
+    order = np.argsort(bends, axis=1)
+    at = np.count_nonzero(np.cumsum(c[order], axis=1) < float(c[y > 0].sum()), axis=1)
+    return np.take_along_axis(bends, np.take_along_axis(order, at[:, None], axis=1), axis=1)[:, 0]
 
 
 def _block_length(n: int) -> int:

@@ -8,6 +8,7 @@ The multiplier ∓1 of that single row is the Farkas ray that shows it to a chec
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -89,14 +90,29 @@ class Propagation:
         rays = [self.cause(side) for side in causes[:found].tolist()]
         return PropagatedFixings(after, atoms[:found].copy(), rays, None if broken < 0 else self.cause(broken))
 
-    def broken_all(self, states: States) -> Integers:
-        """The first side (m,) that each of some nodes (m, k) breaks by what is fixed in it; −1 where none is."""
-        if self.count == 0:
-            return np.full(states.shape[0], -1)
+    def room(self, states: States) -> Array:
+        """How far the least activity of every side in some nodes (m, k) is from beyond its end, (m, 2r): a side below 0
+        is broken by what is fixed.
+        """
         activity = (states == INSIDE).astype(float) @ self._signed + (states == FREE).astype(float) @ self._lowest
-        sides = self.sides
-        broken = activity + sides.base > sides.ends + sides.beyond
-        return np.where(broken.any(axis=1), broken.argmax(axis=1), -1)
+        return np.asarray(self.sides.ends + self.sides.beyond - (activity + self.sides.base))
+
+    def fixed_all(self, states: States) -> Iterator[tuple[int, Integers, Integers, States]]:
+        """What each side by itself fixes in some nodes (m, k) that break none: the side, nodes, atoms and their states.
+
+        M is left out, which helps a row to fix. Who takes over the fixings of a side in `states` has no atom twice.
+        """
+        room, size = self.room(states), np.abs(self._signed)
+        room[np.count_nonzero(states == INSIDE, axis=1) >= self.M] = np.inf  # all is fixed there
+        for side in np.flatnonzero(np.any(room < size.max(axis=0, initial=0.0), axis=0)).tolist():
+            nodes, atoms = np.nonzero((states == FREE) & (size[:, side] > room[:, side, None]))
+            yield side, nodes, atoms, np.where(self._signed[atoms, side] < 0.0, INSIDE, OUTSIDE).astype(np.int8)
+
+    @cached_property
+    def counts_places(self) -> bool:
+        """Whether M helps a row to fix or to break: where a side has an end, and coefficients below 0."""
+        has_end = np.isfinite(self.sides.ends) & np.isfinite(self.sides.base)
+        return bool(self.count) and bool(np.any(self._lowest[:, has_end]))
 
     @cached_property
     def _signed(self) -> Array:

@@ -141,6 +141,18 @@ class DualStore:
             raise ValueError("a dual vector has too few bytes")
         return k, q
 
+    def get_all(self, ids: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[np.int64], Whole]:
+        """k (m, n) and q (m,) of many stored vectors, as `get` has them."""
+        from mipfs.kernels.earned import unpack_dual
+
+        data, ends, q, level, width = self.packed(ids)
+        k = np.empty((ids.size, self.n_samples), dtype=np.int64)
+        parts = np.split(data, ends[:-1])
+        for one, *about, out in zip(parts, level.tolist(), width.tolist(), q.tolist(), k, strict=True):
+            if not unpack_dual(one, *about[:2], self._top_entries(about[2]), out):
+                raise ValueError("a dual vector has too few bytes")
+        return k, q
+
     def _top_entries(self, q: int) -> Integers:
         """k of entries at the top of their box on the grid 2^−q, (n,), or (0,) where `level` says it."""
         if self._top is None:

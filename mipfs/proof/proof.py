@@ -206,6 +206,33 @@ class Proof:
         self._dual[ids + 1], self._multiplier[ids + 1] = dual, self.keep(multipliers)
         return int(ids[-1])
 
+    def refute_sides(
+        self, nodes: Integers, rows: Integers, features: Integers, values: npt.NDArray[Any], number: int
+    ) -> Integers:
+        """Fix features in many nodes, as `fix` does in one, by multipliers that refute the other side of each.
+
+        Parameters
+        ----------
+        nodes : (m,) open, all different
+        rows, features, values : (f,) the positions of the nodes, in order, what is fixed in them, and to 0 or 1
+        number : of the multipliers, as `keep` numbers them
+
+        Returns
+        -------
+        (m,), the open nodes with all of them fixed
+        """
+        self._check_all_open(nodes)
+        ids = self._append_nodes(2 * rows.size) + 2 * np.arange(rows.size)
+        is_first = np.append(True, rows[1:] != rows[:-1])
+        chain = np.where(is_first, nodes[rows], np.append(-1, ids[:-1]))
+        self._feature[chain] = features
+        kept = values.astype(np.int64)
+        self._children[chain, kept], self._children[chain, 1 - kept] = ids, ids + 1
+        self._dual[ids + 1], self._multiplier[ids + 1] = REFUTED, number
+        after = nodes.copy()
+        after[rows] = ids  # of equal rows the last one counts
+        return after
+
     def screen(self, node: int, dual: int, multipliers: Multipliers | None = None) -> int:
         """Fix what a dual vector rules out in an open node, at the bound that will be claimed; returns its child."""
         self._check_open(node)
@@ -399,6 +426,13 @@ class Proof:
                 is_new[d] = False
             stack += [child for side in (1, 0) if (child := children[node, side]) >= 0]
         return np.array(found)
+
+    @property
+    def referred(self) -> Integers:
+        """Positions of the dual vectors that the tree refers to, in the order in which they were found."""
+        used = np.zeros(int(self._dual[: self._size].max()) + 1, dtype=bool)
+        used[self._dual[: self._size][self._refers_to_dual]] = True
+        return np.flatnonzero(used)
 
     def number_duals(self, needed: Integers) -> npt.NDArray[np.int32]:
         """The position in `needed` of the dual vector that a node refers to, (n_nodes,); `OPEN` or `REFUTED` else."""

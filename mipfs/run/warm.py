@@ -72,6 +72,11 @@ class OldTree:
     duals: DualStore
     is_alike: bool
 
+    @property
+    def n_leaves(self) -> int:
+        """How many leaves a dual vector bounds."""
+        return int(np.count_nonzero((self.feature < 0) & (self.dual >= 0)))
+
 
 class RunStart:
     """What a run begins with.
@@ -239,7 +244,7 @@ def _tree_of(result: Result, problem: Problem) -> OldTree | None:
         return None
     ratio = problem.C / float(result.params["C"])
     is_alike = ratio == 1.0 and result.params.get("M") == parameters(problem)["M"]
-    needed = proof.needed if is_alike else proof.needed[:MOST_CUTS]
+    needed = proof.referred if is_alike else proof.referred[:MOST_CUTS]
     if not needed.size:
         return None
     n, feature = proof.n_nodes, proof._feature[: proof.n_nodes].astype(np.int64)

@@ -166,12 +166,12 @@ class TreeSettings(Declared):
     """Of the later nodes one in this number is rounded: a proof gains little from more SVMs."""
     rounding_share: Count = 300
     """And in a large tree one in such a share of its nodes: SVMs come one after the other, nodes on all cores."""
-    open_per_svm: Count = 4
-    """Leaves of an earlier tree that open, at the first incumbent, to each SVM of the climb before it is planted again:
-    a better incumbent closes most of them, and a small tree is done before many SVMs pay."""
+    leaves_per_svm: Count = 4
+    """Leaves of an earlier tree to each SVM of the climb before it is planted, and of its open leaves to each that is
+    rounded: a better incumbent closes most of them, and a small tree is done before many SVMs pay."""
     roundings_planted: Natural = 16
-    """Of these leaves those of least bound, at most, that are rounded to incumbents then: one SVM each, and no more of
-    them than the climb may have. On sonar, M = 5, C = 0.1, the second finds what the climb does not."""
+    """Open leaves, those of least bound, that are rounded to incumbents at most, one SVM each. On sonar, M = 5,
+    C = 0.1, the second finds what the climb does not."""
     leaves: Count = 32
     """So many nodes that a batch leaves as one selection each wait for their SVMs, which are solved beside the next
     batch, as dear ones are: colon, M = 3, C = 100, has 2,800 of them in the first minute."""

@@ -20,7 +20,7 @@ from mipfs.drivers.pieces import ProofPieces
 from mipfs.kernels.structures import DUAL, PLACE, TOTALS
 from mipfs.kernels.units import OPEN_NODE, ExploredPieces, OpenNodes
 from mipfs.proof.duals import DualStore
-from mipfs.proof.proof import OPEN, SCREENED, Proof
+from mipfs.proof.proof import OPEN, REFUTED, SCREENED, Proof
 from mipfs.result.sidecar import ProofClaim
 
 Array = npt.NDArray[np.float64]
@@ -45,6 +45,10 @@ def test_dual_vectors_come_back_bit_for_bit(n: int, weighted: bool) -> None:
         back, grid = store.get(place)
         assert grid == q
         np.testing.assert_array_equal(back, k)
+    ids = np.arange(len(vectors))[::-1]
+    whole, grids = store.get_all(ids)
+    assert grids.tolist() == [vectors[place][1] for place in ids]
+    np.testing.assert_array_equal(whole, [vectors[place][0] for place in ids])
 
 
 def test_varying_weights_cost_no_more_than_equal_ones_when_they_are_known() -> None:
@@ -59,6 +63,29 @@ def test_varying_weights_cost_no_more_than_equal_ones_when_they_are_known() -> N
         sizes.append(store.n_bytes)
     assert sizes[0] <= n // 8 + n // 16
     assert sizes[1] > 6 * sizes[0]
+
+
+def test_features_are_fixed_in_many_nodes_as_in_one() -> None:
+    one, many = Proof(4, 300), Proof(4, 300)
+    fixed = {1: ([7, 3, 9], [0, 1, 0]), 2: ([5], [1]), 3: ([], [])}
+    ray = np.array([1.0, 0.0])
+    for proof in (one, many):
+        proof.split_all(np.array([proof.root]), np.array([0]))
+        proof.split_all(np.array([1]), np.array([1]))
+    nodes = np.array([3, 4, 2])
+    parts = [fixed[k] for k in (1, 2, 3)]
+    ends = [
+        one.fix(int(node), np.array(f, int), np.array(v), REFUTED, ray)
+        for node, (f, v) in zip(nodes, parts, strict=True)
+    ]
+    rows, features, values = (np.concatenate(part).astype(int) for part in zip(
+        *((np.full(len(f), t), f, v) for t, (f, v) in enumerate(parts)), strict=True))  # fmt: skip
+    after = many.refute_sides(nodes, rows, features, values, many.keep(ray))
+    assert after.tolist() == ends
+    assert many.n_nodes == one.n_nodes
+    for name in ("_feature", "_children", "_dual", "_multiplier"):
+        held = [getattr(proof, name)[: one.n_nodes] for proof in (one, many)]
+        np.testing.assert_array_equal(*held)
 
 
 def test_a_tree_has_the_nodes_that_were_asked_for() -> None:

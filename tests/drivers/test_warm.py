@@ -19,10 +19,12 @@ from mipfs.drivers.replanted import BoundedNodes
 from mipfs.drivers.waiting import pack_open_node, packed_all, unpack_open_node
 from mipfs.errors import RowError, UsageError
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, WarmStart
+from mipfs.inner.old_duals import median_intercepts
 from mipfs.inner.propagation import Propagation
 from mipfs.kernels.bound import earned
 from mipfs.problem import Problem
 from mipfs.run import warm as warm_start
+from mipfs.run.swaps import climb
 from tests import edits
 
 
@@ -177,6 +179,22 @@ def test_many_nodes_are_bounded_and_screened_as_one(seed: int) -> None:
         assert every.bound[t] == pytest.approx(bound, rel=1e-12)
         assert np.array_equal(np.flatnonzero(inside[t]), np.sort(order[:goes_in]))
         assert np.array_equal(np.flatnonzero(out[t]), np.sort(order[goes_out:]))
+    fits = every.room >= 0
+    sigma, counting = every.spread(0.2)[fits], every.counting[fits]
+    assert np.all((sigma >= 0.0) & (sigma <= 1.0))
+    assert np.all(np.diff(sigma, axis=1) <= 0.0)
+    assert not np.any(sigma[every.falling[fits] <= 0.0])
+    assert np.all(sigma.sum(axis=1) <= every.room[fits] + 1e-9)
+    assert np.array_equal(sigma[every.count[fits] < every.room[fits]], counting[every.count[fits] < every.room[fits]])
+    assert np.array_equal(counting.sum(axis=1), every.count[fits])
+
+
+def test_many_nodes_are_given_an_intercept_as_one(problem: Problem) -> None:
+    values = np.random.default_rng(3).normal(size=(7, problem.data.n_samples))
+    y, c = problem.data.y, np.random.default_rng(4).uniform(0.5, 2.0, problem.data.n_samples)
+    for f, b in zip(values, median_intercepts(values, y, c), strict=True):
+        loss = [float(c @ np.maximum(0.0, 1.0 - y * (f + at))) for at in (b, *(y - f))]
+        assert loss[0] <= min(loss) + 1e-9
 
 
 def test_many_nodes_are_packed_as_one() -> None:
@@ -220,7 +238,12 @@ def test_a_better_incumbent_plants_the_tree_again(monkeypatch: pytest.MonkeyPatc
         planted.append((self.cutoff, self.open))
         return left
 
+    def round_leaves(self: replanted.Replanting, *_given: object) -> None:
+        climb(self.tree.supports, self.tree.supports.pool)
+
     monkeypatch.setattr(replanted.Replanting, "_plant_tree", plant_tree)
+    monkeypatch.setattr(replanted.Replanting, "_round", round_leaves)
+    monkeypatch.setattr(replanted, "climb", lambda *_given, **_named: None)
     first = mipfs.solve(before, threads=1)
     warm = mipfs.solve(after, threads=1, warm=first)
     assert len(planted) == 2
@@ -250,7 +273,8 @@ def test_what_breaks_a_row_by_itself_is_empty(problem: Problem) -> None:
         problem.with_rows(rows, [-1.0, 2.0, -np.inf], [3.0, np.inf, 4.0]).selection, np.arange(12)
     )
     states = rng.choice(np.array([FREE, INSIDE, OUTSIDE], dtype=np.int8), size=(300, 12))
-    broken = propagation.broken_all(states)
+    is_broken = propagation.room(states) < 0.0
+    broken = np.where(is_broken.any(axis=1), is_broken.argmax(axis=1), -1)
     low, high = propagation.sides.ends[3:], propagation.sides.ends[:3]
     for side, one in zip(broken.tolist(), states, strict=True):
         least, most = (rows * (one == INSIDE) + of(rows * (one == FREE), 0.0) for of in (np.minimum, np.maximum))
@@ -258,6 +282,18 @@ def test_what_breaks_a_row_by_itself_is_empty(problem: Problem) -> None:
         assert side == (int(breaks.argmax()) if breaks.any() else -1)
         assert side < 0 or propagation(one).broken is not None or np.count_nonzero(one == INSIDE) > 5
     assert 0 < np.count_nonzero(broken >= 0) < 300
+    whole = states[broken < 0]
+    fixed = whole.copy()
+    for side, nodes, atoms, values in propagation.fixed_all(fixed):
+        row, end = np.vstack([rows, -rows])[side], np.append(high, low)[side]
+        for node, atom, value in zip(nodes.tolist(), atoms.tolist(), values.tolist(), strict=True):
+            other = np.minimum(row, 0.0) @ (fixed[node] == FREE) + row @ (fixed[node] == INSIDE)
+            assert other + (max(row[atom], 0.0) if value == OUTSIDE else -min(row[atom], 0.0)) > end
+        assert np.all(fixed[nodes, atoms] == FREE)
+        fixed[nodes, atoms] = values
+    is_full = np.count_nonzero(whole == INSIDE, axis=1) >= 5
+    assert np.all(fixed[is_full] == whole[is_full])
+    assert np.count_nonzero(fixed != whole) > 100
 
 
 def test_of_another_m_or_c_few_dual_vectors_are_made_feasible(
