@@ -173,8 +173,8 @@ class TreeSettings(Declared):
     """Open leaves, those of least bound, that are rounded to incumbents at most, one SVM each. On sonar, M = 5,
     C = 0.1, the second finds what the climb does not."""
     leaves: Count = 32
-    """So many nodes that a batch leaves as one selection each wait for their SVMs, which are solved beside the next
-    batch, as dear ones are: colon, M = 3, C = 100, has 2,800 of them in the first minute."""
+    """Nodes of one selection each that a batch leaves: from this number on they wait for their SVMs, which are solved
+    beside the next batch, as dear ones are: colon, M = 3, C = 100, has 2,800 of them in the first minute."""
     leaf_gap: Tolerance = 1e-11
     """Relative gap to which a node with one selection is solved before it is closed: finer than any gap asked for."""
     bytes_share: Part = 0.01
