@@ -112,6 +112,8 @@ def chain() -> int:
 
 def main(names: list[str]) -> int:
     """Print the table."""
+    if not os.environ.get("MIPFS_DATA"):
+        sys.exit("error: MIPFS_DATA is unset; it names the folder that holds the data sets")
     if names in (["frontier"], ["chain"]):
         return frontier() if names == ["frontier"] else chain()
     ratios: dict[str, list[float]] = {}
