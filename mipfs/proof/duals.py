@@ -132,26 +132,27 @@ class DualStore:
         ValueError
             Its bytes are too few, as of a state that was forged.
         """
-        from mipfs.kernels.earned import unpack_dual
-
         data = np.frombuffer(self._bytes.read(self._start[index], self._start[index + 1]), dtype=np.uint8)
         q = self._q[index]
         k = np.empty(self.n_samples, dtype=np.int64)
-        if not unpack_dual(data, self._level[index], self._width[index], self._top_entries(q), k):
-            raise ValueError("a dual vector has too few bytes")
+        self._unpack(data, self._level[index], self._width[index], q, k)
         return k, q
 
     def get_all(self, ids: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[np.int64], Whole]:
         """k (m, n) and q (m,) of many stored vectors, as `get` has them."""
-        from mipfs.kernels.earned import unpack_dual
-
         data, ends, q, level, width = self.packed(ids)
         k = np.empty((ids.size, self.n_samples), dtype=np.int64)
-        parts = np.split(data, ends[:-1])
-        for one, *about, out in zip(parts, level.tolist(), width.tolist(), q.tolist(), k, strict=True):
-            if not unpack_dual(one, *about[:2], self._top_entries(about[2]), out):
-                raise ValueError("a dual vector has too few bytes")
+        about = zip(level.tolist(), width.tolist(), q.tolist(), strict=True)
+        for one, (top, wide, grid), out in zip(np.split(data, ends[:-1]), about, k, strict=True):
+            self._unpack(one, top, wide, grid, out)
         return k, q
+
+    def _unpack(self, data: npt.NDArray[np.uint8], level: int, width: int, q: int, out: Integers) -> None:
+        """Write k (n,) of a vector's bytes to `out`."""
+        from mipfs.kernels.earned import unpack_dual
+
+        if not unpack_dual(data, level, width, self._top_entries(q), out):
+            raise ValueError("a dual vector has too few bytes")
 
     def _top_entries(self, q: int) -> Integers:
         """k of entries at the top of their box on the grid 2^−q, (n,), or (0,) where `level` says it."""

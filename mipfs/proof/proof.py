@@ -190,21 +190,15 @@ class Proof:
         int, the open node with all of them fixed; `node` itself when there are none
         """
         self._check_open(node)
-        features = np.asarray(features, dtype=np.int64)
-        kept = np.asarray(values).astype(np.int64)
-        m = features.size
+        fixed, kept = np.asarray(features).astype(np.int64), np.asarray(values).astype(np.int64)
+        m = fixed.size
         if m == 0:
             return node
         assert kept.shape == (m,)
         assert set(np.unique(kept)) <= {0, 1}
-        assert 0 <= features.min() <= features.max() < self.n_features
-        ids = self._append_nodes(2 * m) + 2 * np.arange(m)
-        chain = np.concatenate([[node], ids[:-1]])
-        self._feature[chain] = features
-        self._children[chain, kept] = ids
-        self._children[chain, 1 - kept] = ids + 1
-        self._dual[ids + 1], self._multiplier[ids + 1] = dual, self.keep(multipliers)
-        return int(ids[-1])
+        assert 0 <= fixed.min() <= fixed.max() < self.n_features
+        rows = np.zeros(m, dtype=np.int64)
+        return int(self._fix_all(np.array([node]), rows, fixed, kept, dual, self.keep(multipliers))[0])
 
     def refute_sides(
         self, nodes: Integers, rows: Integers, features: Integers, values: npt.NDArray[Any], number: int
@@ -222,13 +216,18 @@ class Proof:
         (m,), the open nodes with all of them fixed
         """
         self._check_all_open(nodes)
+        return self._fix_all(nodes, rows, features, values.astype(np.int64), REFUTED, number)
+
+    def _fix_all(
+        self, nodes: Integers, rows: Integers, features: Integers, kept: Integers, dual: int, number: int
+    ) -> Integers:
+        """A chain below each of many nodes: a feature goes on at what it is fixed to, and its other side is shown."""
         ids = self._append_nodes(2 * rows.size) + 2 * np.arange(rows.size)
         is_first = np.append(True, rows[1:] != rows[:-1])
         chain = np.where(is_first, nodes[rows], np.append(-1, ids[:-1]))
         self._feature[chain] = features
-        kept = values.astype(np.int64)
         self._children[chain, kept], self._children[chain, 1 - kept] = ids, ids + 1
-        self._dual[ids + 1], self._multiplier[ids + 1] = REFUTED, number
+        self._dual[ids + 1], self._multiplier[ids + 1] = dual, number
         after = nodes.copy()
         after[rows] = ids  # of equal rows the last one counts
         return after
