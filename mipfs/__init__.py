@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from mipfs.result.result import Record, Result, Status, StopReason
     from mipfs.result.verification import verify
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "AdditiveFGMClassifier",

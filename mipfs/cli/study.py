@@ -24,6 +24,9 @@ def study(
     names: Annotated[bool, typer.Option("--list", help="List the studies, and what each is about.")] = False,
     index: Annotated[bool, typer.Option("--index", help="Write the index of all studies that have rows.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="A small subset of the same units: seconds.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Measure again what another version or commit of mipfs measured.")
+    ] = False,
     time_limit: Annotated[
         float | None,
         typer.Option("--time-limit", metavar="S", help="Begin no unit after S seconds; another call goes on."),
@@ -40,7 +43,8 @@ def study(
 ) -> int:
     """Measure and report an experiment of the papers again; what was measured before is kept.
 
-    Rows are appended to rows.jsonl, unit by unit, so that a run that was stopped goes on where it was. README.md,
+    Rows are appended to rows.jsonl, unit by unit, so that a run that was stopped goes on where it was; so does one with
+    --again, which keeps what the code that runs has measured. README.md,
     pictures and rows.csv are made of the rows alone. Data sets are read below the folder of MIPFS_DATA.
     """
     if sum((name is not None, names, index)) != 1:
@@ -51,7 +55,7 @@ def study(
         raise UsageError("-o is empty; give the folder of the study")
     if name is None:
         return _list_studies(json, quiet) if names else _write_index(Path(out or FOLDER), quiet)
-    how = {"quick": quick, "time_limit": time_limit, "jobs": jobs}
+    how = {"quick": quick, "time_limit": time_limit, "jobs": jobs, "again": again}
     return _run(name, Path(out or f"{FOLDER}/{name}"), (json, report), quiet, how)
 
 

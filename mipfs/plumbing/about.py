@@ -1,9 +1,10 @@
-"""What something was measured with: the machine, without what names it, and the versions of packages."""
+"""What something was measured with: the machine, without what names it, the versions of packages, and the commit."""
 
 from __future__ import annotations
 
 import os
 import platform
+import subprocess
 import sys
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -36,3 +37,21 @@ def versions(*packages: str) -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+@cache
+def commit() -> str | None:
+    """The last commit that changed this package, with a + where its files differ from it; None outside a checkout."""
+    folder = Path(__file__).resolve().parents[1]
+    try:
+        last = _git(folder, "log", "-1", "--abbrev=8", "--format=%h", "--", ".")
+        changed = _git(folder, "status", "--porcelain", "--", ".") if last else ""
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return last + "+" * bool(changed) or None
+
+
+def _git(folder: Path, *asked: str) -> str:
+    """What git says of a folder."""
+    command = ["git", "--no-optional-locks", "-C", str(folder), *asked]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20.0).stdout.strip()

@@ -12,6 +12,7 @@ import json
 import os
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -28,11 +29,12 @@ from mipfs.lab.experiments.study import PaperClaim, Row, Study, Unit
 from mipfs.lab.experiments.tables import Heading, page_blocks, render_markdown, render_pictures
 from mipfs.lab.experiments.verdicts import SHORT
 from mipfs.plumbing import output_file, strict_json, typed_json
-from mipfs.plumbing.about import machine, versions
+from mipfs.plumbing.about import commit, machine, versions
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.plumbing.signals import hearing_signals, hold_signals
 from mipfs.plumbing.typed_json import plain as plain_json
 from mipfs.report.blocks import NamedValues, ReportBlock, Reported, Sentence, Table
+from mipfs.report.numbers import many
 from mipfs.report.visible import in_cell
 from mipfs.run.side_by_side import LostFit, run_tasks
 
@@ -82,10 +84,12 @@ class StudyStore:
         return found
 
     def add(self, unit: Unit, rows: Sequence[Row], cpu_seconds: float) -> Line:
-        """Append the rows of a unit, with versions, machine and date; returns the line."""
+        """Append the rows of a unit, with versions, machine, date and commit; returns the line."""
         line: Line = {"study": self.study, "unit": unit.key, "rows": [plain({**unit.params, **row}) for row in rows]}
         line |= {"cpu_seconds": round(cpu_seconds, 2), "versions": versions(*PACKAGES), "machine": machine()}
         line["date"] = time.strftime("%Y-%m-%d")
+        if commit() is not None:
+            line["commit"] = commit()
         text = json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n"
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -110,6 +114,7 @@ class LineEntry(TypedDict):
     versions: dict[str, Any]
     machine: dict[str, Any]
     date: NotRequired[str]
+    commit: NotRequired[str]
 
 
 def as_csv(rows: Sequence[Row]) -> str:
@@ -222,6 +227,9 @@ class StudyResults(Reported):
         facts.append(
             ("versions", ", ".join(f"{name} {' and '.join(sorted(numbers))}" for name, numbers in used.items()))
         )
+        commits = Counter(line.get("commit", "not kept") for line in self.lines)
+        counted = [f"{one}: {many(count, 'unit', 'units')}" for one, count in commits.items()]
+        facts.append(("commit of the code", ", ".join(counted)))
         facts.append(("seconds", "CPU seconds of one process, one thread; other work shared the machine"))
         return facts
 
@@ -279,6 +287,7 @@ def run(
     time_limit: float | None = None,
     tell: Callable[[int, int], None] | None = None,
     jobs: int | None = None,
+    again: bool = False,
 ) -> StudyResults:
     """Measure the units of a study that its folder does not have yet.
 
@@ -291,6 +300,8 @@ def run(
         Wall seconds after which no other unit begins; what is left is done by the next call.
     tell : callable, optional, hears how many units are done, of how many
     jobs : int >= 1, optional, units side by side, one thread each; by default as many as there are cores
+    again : bool
+        Measure those too that the code of another version or commit measured, where what they need is here.
 
     Returns
     -------
@@ -301,14 +312,17 @@ def run(
     store = StudyStore(folder / ROWS, study.name)
     every = list(study.units())
     asked = [unit for unit in every if unit.quick or not quick]
-    done = store.lines()
+    before = store.lines()
+    kept = {key for key, line in before.items() if not again or is_of_this_code(line)}
     skipped: dict[str, int] = {}
     left: list[Unit] = []
     for unit in asked:
-        why = _missing_requirement(unit) if unit.key not in done else ""
-        if why:
+        why = _missing_requirement(unit) if unit.key not in kept else ""
+        if why and unit.key in before:
+            kept.add(unit.key)
+        elif why:
             skipped[why] = skipped.get(why, 0) + 1
-        elif unit.key not in done:
+        elif unit.key not in kept:
             left.append(unit)
     began = time.monotonic()
     interrupted = False
@@ -327,8 +341,13 @@ def run(
         interrupted = True
     done = store.lines()
     lines = [done[unit.key] for unit in every if unit.key in done]
-    reached = sum(unit.key in done for unit in asked)
+    reached = sum(unit.key in kept or done.get(unit.key) != before.get(unit.key) for unit in asked)
     return StudyResults(study, lines, len(asked), reached, len(every), skipped, interrupted)
+
+
+def is_of_this_code(line: Mapping[str, Any]) -> bool:
+    """Whether this version of the package measured a line, and this commit where it runs from a checkout."""
+    return line["versions"].get("mipfs") == versions("mipfs")["mipfs"] and commit() in (None, line.get("commit"))
 
 
 def _missing_requirement(unit: Unit) -> str:

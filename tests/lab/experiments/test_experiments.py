@@ -6,7 +6,10 @@ import csv
 import io
 import itertools
 import json
+import re
+import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -38,6 +41,7 @@ from mipfs.lab.experiments import (
     tan2014,
     tan2014_report,
 )
+from mipfs.lab.experiments import run as experiment
 from mipfs.lab.experiments.exactness import at_the_same, at_their_own, one_standard_error
 from mipfs.lab.experiments.fits import CHOOSERS, error, f1, fit_by_driver, objective, try_choices
 from mipfs.lab.experiments.run import PAGE, ROWS, TABLE, StudyStore, as_csv, load_results, plain, run
@@ -58,6 +62,7 @@ from mipfs.lab.experiments.tables import (
 )
 from mipfs.lab.sketch import select
 from mipfs.lab.studies.folds import Fold, fold
+from mipfs.plumbing import about
 from mipfs.plumbing.arrays import Array
 from mipfs.report.blocks import NamedValues, ReportBlock, Sentence, Table
 from mipfs.result.result import StopReason
@@ -107,6 +112,43 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path, monkeypatch
     assert len(whole.good) == 6
     again = run(made(seen), tmp_path)
     assert (seen, again.rows) == ([0, 1, 2, 3], whole.rows)
+
+
+def test_what_other_code_measured_is_measured_again_where_that_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run of that kind goes on where it was too, and what cannot be measured here keeps its rows."""
+    monkeypatch.delenv("MIPFS_DATA", raising=False)
+    seen: list[int] = []
+    monkeypatch.setattr(experiment, "commit", lambda: "0ld")
+    run(made(seen), tmp_path, jobs=1)
+    store = StudyStore(tmp_path / ROWS, "squares")
+    store.add(Unit({"k": 4}), [{"square": 16}], 0.0)
+    monkeypatch.setattr(experiment, "commit", lambda: "new")
+    seen.clear()
+    stopped = run(made(seen), tmp_path, jobs=1, again=True, time_limit=0.0)
+    assert (seen, stopped.reached, len(stopped.lines)) == ([], 1, 5)
+    assert run(made(seen), tmp_path, quick=True, jobs=1, again=True).reached == 2
+    renewed = run(made(seen), tmp_path, jobs=1, again=True)
+    assert (seen, renewed.reached, renewed.skipped) == ([0, 1, 2, 3], 5, {})
+    assert [line["commit"] for line in renewed.lines] == ["new"] * 4 + ["0ld"]
+    facts = renewed.blocks()[1]
+    assert isinstance(facts, NamedValues)
+    assert ("commit of the code", "new: 4 units, 0ld: 1 unit") in facts.pairs
+    assert run(made(seen), tmp_path, jobs=1, again=True).reached == 5
+    monkeypatch.setattr(experiment, "commit", lambda: None)  # an installed package: the version decides
+    run(made(seen), tmp_path, jobs=1, again=True)
+    assert seen == [0, 1, 2, 3]
+
+
+def test_the_commit_is_that_of_the_package_and_none_outside_a_checkout(tmp_path: Path) -> None:
+    where = Path(mipfs.__file__).parents[1]
+    if (where / ".git").exists():
+        assert re.fullmatch(r"[0-9a-f]{8,}[+]?", about.commit.__wrapped__() or "")
+    shutil.copy(about.__file__, tmp_path / "about.py")
+    asked = "import about; about.__file__ = 'x/y/about.py'; print(about.commit())"
+    told = subprocess.run([sys.executable, "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert told.stdout == "None\n"
 
 
 def test_a_unit_in_which_ctrl_c_came_is_not_stored_and_those_before_it_are(tmp_path: Path) -> None:
