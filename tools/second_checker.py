@@ -2942,9 +2942,14 @@ class Possible:
     def __init__(self, tree, level):
         self.tree, self.stated, self.level = tree, tree.stated, level
         self.found = set(), set()
+        self.rows = [(row.terms, row.low, row.high) for row in tree.rows if row.terms and not any(row.extra.values())]
         stack = [(0, *tree.root())]
         while stack:
             node, state, ends = stack.pop()
+            if tree.feature[node] in (-1, SCREENED):
+                state = self.row_by_row(state)
+                if state is None:
+                    continue
             room = self.stated.M - state.count(1)
             if room < 0 or any(a is not None and b is not None and a > b for a, b in ends):
                 continue
@@ -2963,6 +2968,27 @@ class Possible:
                 ]
             else:
                 stack += tree.narrowed(node, state, ends)
+
+    def row_by_row(self, state):
+        """What the rows fix, each by itself, until nothing changes; None where one of them leaves no selection."""
+        if not self.rows:
+            return state
+        found, before = bytearray(state), None
+        while found != before:
+            before = bytes(found)
+            for terms, low, high in [*self.rows, (dict.fromkeys(range(self.stated.p), 1), None, self.stated.M)]:
+                least = sum(a for j, a in terms.items() if found[j] == 1 or (found[j] == FREE and a < 0))
+                most = sum(a for j, a in terms.items() if found[j] == 1 or (found[j] == FREE and a > 0))
+                if (low is not None and most < low) or (high is not None and least > high):
+                    return None
+                for j, a in terms.items():
+                    if found[j] == FREE and low is not None and most - abs(a) < low:
+                        found[j] = a > 0
+                        least += abs(a)
+                    elif found[j] == FREE and high is not None and least + abs(a) > high:
+                        found[j] = a < 0
+                        most -= abs(a)
+        return bytes(found)
 
     def leaf(self, node, state, ends, room):
         """What may be in or out at a leaf."""

@@ -2,7 +2,8 @@
 
     limit = U + g|U|,     bound of a leaf given σ_j = v  =  (leaf) over its selections with σ_j = v
 
-A node that is screened fixes here what its dual vector lifts above the limit. At a leaf atom j may be in where the
+Rows by themselves fix atoms at a leaf and at a node that is screened (`mipfs.check.row_by_row`); the latter then fixes
+what its dual vector lifts above the limit. At a leaf atom j may be in where the
 bound given σ_j = 1 is at most the limit, and may be out where the one given σ_j = 0 is. What may be out at no leaf is
 in every selection of S whose value is at most the limit; what may be in at no leaf is in none.
 
@@ -31,6 +32,7 @@ from mipfs.check.joint import JOINT
 from mipfs.check.known import is_joint, rules_of
 from mipfs.check.leaves import REFUTED, SCREENED, WITHOUT, CoverTree
 from mipfs.check.rounding import Array, Arrays, Document, Integers, U, above, number, require, sum_below
+from mipfs.check.row_by_row import RowByRow
 from mipfs.check.scaling import by_rules
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
@@ -173,7 +175,9 @@ class PossibleAtoms:
         self._ends = [(statement.low, statement.high)]
         shape = len(levels), statement.p
         self.may_be_in, self.may_be_out = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
-        self._at_once = max(2, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // max(1, statement.p)))
+        self._row_by_row = RowByRow(statement)
+        wide = max(1, statement.p, self._row_by_row.terms)
+        self._at_once = max(2, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // wide))
         self._stack = [self._root_rows()]
 
     def _root_rows(self) -> NodeRows:
@@ -193,6 +197,7 @@ class PossibleAtoms:
 
     def _go_on(self, rows: NodeRows) -> None:
         rows = rows.some(self._is_undecided(rows))
+        rows = self._fix_row_by_row(rows)
         feature = self._feature[rows.node]
         is_leaf, is_screened = feature < 0, feature == SCREENED
         self._evaluate_leaves(rows.some(is_leaf & (self._dual[rows.node] != WITHOUT)))
@@ -210,6 +215,17 @@ class PossibleAtoms:
         new = (rows.state != 0) & ~self.may_be_in[rows.limit]
         new |= (rows.state != 1) & ~self.may_be_out[rows.limit]
         return np.asarray(fits & new.any(axis=1))
+
+    def _fix_row_by_row(self, rows: NodeRows) -> NodeRows:
+        """What the rows fix at leaves and screened nodes; without those where they leave no selection."""
+        feature = self._feature[rows.node]
+        at = np.flatnonzero((feature < 0) | (feature == SCREENED)) if self._row_by_row.terms else ()
+        if not len(at):
+            return rows
+        state, is_left = rows.state.copy(), np.ones(rows.node.size, dtype=bool)
+        state[at], is_empty = self._row_by_row.fix(rows.state[at])
+        is_left[at] = ~is_empty
+        return rows._replace(state=state).some(is_left)
 
     def _push_rows(self, rows: NodeRows) -> None:
         if rows.node.size:

@@ -10,13 +10,16 @@ import itertools
 import json
 import pickle
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import mipfs
 from mipfs.check.decided import given_each
+from mipfs.check.row_by_row import RowByRow
 from tests.two_checkers import second, verdicts
 
 DATA = "instances/credit.csv"
@@ -44,6 +47,45 @@ def test_a_row_with_costs_without_an_end_says_nothing() -> None:
     found = given_each(np.array([0.0, -np.inf]), np.array([[-np.inf, 1.0]] * 2), np.array([[-1, -1]] * 2, np.int8), 2)
     assert np.all(found.whole == -np.inf)
     assert np.all(found.at_one[1] == -np.inf)
+
+
+def test_rows_by_themselves_fix_what_each_of_them_implies_until_nothing_changes() -> None:
+    """Against all selections that one end of one row allows."""
+    rng = np.random.default_rng(5)
+    fixed = emptied = 0
+    for _ in range(300):
+        p, r = int(rng.integers(2, 7)), int(rng.integers(1, 4))
+        M = int(rng.integers(1, p + 1))
+        A = rng.integers(-2, 3, size=(r, p)).astype(float)
+        lower = np.where(rng.random(r) < 0.5, -np.inf, rng.integers(-2, 3, size=r))
+        upper = np.where(rng.random(r) < 0.4, np.inf, rng.integers(-1, 4, size=r))
+        extra = sparse.csr_array((np.array([1.0]), ([0], [0])), shape=(r, 1)) * float(rng.random() < 0.2)
+        A = sparse.csr_array(sparse.hstack([sparse.csr_array(A), extra]))
+        statement: Any = SimpleNamespace(A=A, lb=lower, ub=upper, p=p, M=M)
+        given = rng.choice([-1, -1, -1, 0, 1], size=(4, p)).astype(np.int8)
+        state, is_empty = RowByRow(statement).fix(given)
+        dense = A.toarray()
+        alone = [k for k in range(r) if dense[k, :p].any() and not dense[k, p]]
+        rows = [(sign * dense[k, :p], sign * end[k]) for k in alone for sign, end in ((1, upper), (-1, lower))]
+        rows += [(np.ones(p), float(M))] if rows else []
+        for node in range(4):
+            wanted, left = given[node].copy(), True
+            before = None
+            while left and not np.array_equal(before, wanted):
+                before = wanted.copy()
+                for a, end in rows:
+                    every = np.array(list(itertools.product((0, 1), repeat=p)), dtype=np.int8)
+                    every = every[np.all((wanted < 0) | (every == wanted), axis=1)]
+                    every = every[every @ a <= end]
+                    left = left and len(every) > 0
+                    if left:
+                        wanted = np.where(np.ptp(every, axis=0) == 0, every[0], wanted).astype(np.int8)
+            assert is_empty[node] == (not left)
+            if left:
+                np.testing.assert_array_equal(state[node], wanted)
+            fixed += int(left and np.any(wanted != given[node]))
+            emptied += not left
+    assert min(fixed, emptied) > 50
 
 
 @pytest.fixture(scope="module")
