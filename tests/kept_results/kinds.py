@@ -194,11 +194,26 @@ CARDS: dict[str, str] = {
     "card-of-class": "scorecard classes.json#low kinds.csv",
 }
 """Of results that stand above."""
+SINCE_0_3: dict[str, str] = {
+    "decided": "solve fsp-m sparse.svm -p M=4 -p C=10 -o iteration_limit=2",
+    "warm": "solve fsp-m table.csv -p M=2 -p C=2 --scale standard --warm standard.json",
+    "least": "solve fsp-m plain.csv --positive yes -p M=2 -p C=10 --weight-bounds u=0.1: --weight-bounds x=0:0.3",
+    "groups-signs": "solve fsp-m groups.csv -p M=1 -p C=1 -p atoms=groups --positive yes --nonnegative u,x",
+    "classes-signs": "solve fsp-m kinds.csv -p M=2 -p C=1 --scale standard --nonnegative length",
+    "weight-rows": "solve fsp-m plain.csv --positive yes -p M=2 -p C=10 --weight-rows rows.lp",
+    "raw-dates": f"solve {RAW} -p M=2 --scale standard --use opened,income --impute median"
+    " --types opened=date,income=currency",
+    "frontier": "frontier table.csv --row budget --values 4:6:1 -p M=4 -p C=1 --scale standard",
+    "path-between": "path plain.csv -p M=2 --C 0.1,1 --between 1",
+    "card-joint": "scorecard start.json plain.csv --bins 3 --joint",
+}
+"""What 0.3.0 was the first to write: edits, frontiers, decided features, rows over weights, cards chosen as a whole."""
 COMMANDS = {
     **{name: f"solve {line}" for name, line in (PLAIN | DRIVERS | MEASURES | ATOMS | READINGS).items()},
     **SEVERAL,
     **STUDIES,
     **CARDS,
+    **SINCE_0_3,
 }
 VERIFIED_WITH: dict[str, dict[str, str]] = {"lp-rows": {"subject_to": "rows.lp"}}
 """Options that `mipfs verify` is given with a document."""

@@ -1,6 +1,7 @@
 """Write a document of every kind, with its data: `python -m tests.kept_results.make tests/kept_results/VERSION`.
 
-Once for every version that writes something new; what is there stays as it is. `kinds.py` is the table of what is
+Once for every version that writes something new, of which the folder then keeps what no earlier one has; what is there
+stays as it is. `kinds.py` is the table of what is
 written, `files.py` makes the data. Beside the documents stands kept.json: of what data each of them is, and what the
 version that wrote it said of it (of 0.1.0 the next one did): verdict, predictions, and how good these are.
 """
@@ -26,7 +27,9 @@ DIGITS = 8
 
 
 def make(folder: Path) -> None:
-    """Write all of it."""
+    """Write all of it, and keep the kinds that no folder beside it has."""
+    earlier = [json.loads(path.read_text(encoding="utf-8")) for path in folder.parent.glob("*/kept.json")]
+    before = set[str]().union(*earlier)
     folder.mkdir(parents=True)
     with chdir(folder):
         files.write(Path())
@@ -36,8 +39,13 @@ def make(folder: Path) -> None:
             called(f"{line} --json {name}.json")
         for name, one in kinds.MADE.items():
             one.solved(mipfs.read(one.file, **one.read)).save(f"{name}.json")
-        lines = (f'"{name}": {json.dumps(kept(name, data), ensure_ascii=False)}' for name, data in sources().items())
+        new = {name: data for name, data in sources().items() if name not in before}
+        lines = (f'"{name}": {json.dumps(kept(name, data), ensure_ascii=False)}' for name, data in new.items())
         Path("kept.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+        for name in before:
+            for path in Path().glob(f"{name}.*json*"):
+                path.unlink()
+            Path(f"{name}.cert.npz").unlink(missing_ok=True)
 
 
 def called(line: str) -> None:
