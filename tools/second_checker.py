@@ -2990,6 +2990,11 @@ class Possible:
                         most -= abs(a)
         return bytes(found)
 
+    def hold(self, ones):
+        """Whether these atoms alone satisfy all rows: then `row_by_row` finds a selection left wherever they may be."""
+        sums = ((sum(terms.get(j, 0) for j in ones), low, high) for terms, low, high in self.rows)
+        return all((low is None or low <= value) and (high is None or value <= high) for value, low, high in sums)
+
     def leaf(self, node, state, ends, room):
         """What may be in or out at a leaf."""
         may_be_in, may_be_out = self.found
@@ -2998,9 +3003,10 @@ class Possible:
             return
         line = None if dual == -3 else self.tree.line(None if dual == -2 else dual, self.tree.multiplier[node])
         level = 0 if dual == -2 else self.level
+        inside = [j for j, s in enumerate(state) if s == 1]
 
-        def fits(state, room):
-            if room < 0:
+        def fits(state, room, ones):
+            if room < 0 or not (self.hold(ones) or self.row_by_row(state) is not None):
                 return False
             value = None if line is None else line.least(state, ends, room)[0]
             return value is None or level is None or value <= level
@@ -3008,9 +3014,9 @@ class Possible:
         for j, s in enumerate(state):
             if s != 0 and j not in may_be_in:
                 one = state[:j] + b"\1" + state[j + 1 :]
-                if fits(one, room - (s == FREE)):
+                if fits(one, room - (s == FREE), inside if s == 1 else [*inside, j]):
                     may_be_in.add(j)
-            if s != 1 and j not in may_be_out and fits(state[:j] + b"\0" + state[j + 1 :], room):
+            if s != 1 and j not in may_be_out and fits(state[:j] + b"\0" + state[j + 1 :], room, inside):
                 may_be_out.add(j)
 
 

@@ -4,7 +4,8 @@
 
 Rows by themselves fix atoms at a leaf and at a node that is screened (`mipfs.check.row_by_row`); the latter then fixes
 what its dual vector lifts above the limit. At a leaf atom j may be in where the
-bound given σ_j = 1 is at most the limit, and may be out where the one given σ_j = 0 is. What may be out at no leaf is
+bound given σ_j = 1 is at most the limit, and may be out where the one given σ_j = 0 is, if rows by themselves leave a
+selection then. What may be out at no leaf is
 in every selection of S whose value is at most the limit; what may be in at no leaf is in none.
 
 Many nodes are looked at together, for all limits: with the k atoms of most negative cost taken, and room for no more,
@@ -277,7 +278,7 @@ class PossibleAtoms:
         may_be_in = np.zeros(rows.state.shape, dtype=bool)
         may_be_out = np.repeat(found.whole[:, None] <= level, rows.state.shape[1], axis=1)
         may_be_in[:, alive], may_be_out[:, alive] = found.at_one <= level, found.at_zero <= level
-        self._note_possible(rows.limit, may_be_in, may_be_out)
+        self._note_possible(rows, may_be_in, may_be_out)
 
     def _leaves_without_integers(self, rows: NodeRows) -> None:
         """Leaves without whole numbers: where their combinations do not show it, what is free may be both."""
@@ -286,13 +287,26 @@ class PossibleAtoms:
             if not self._combinations.show_empty(int(self._multiplier[node]), fixed):
                 one = rows.some(slice(row, row + 1))
                 room = np.sum(one.state == 1) < self.statement.M
-                self._note_possible(one.limit, (one.state == 1) | ((one.state < 0) & room), one.state != 1)
+                self._note_possible(one, (one.state == 1) | ((one.state < 0) & room), one.state != 1)
 
-    def _note_possible(self, limit: Integers, may_be_in: Mask, may_be_out: Mask) -> None:
-        for k in range(self.levels.size):
-            of = limit == k
-            self.may_be_in[k] |= may_be_in[of].any(axis=0)
-            self.may_be_out[k] |= may_be_out[of].any(axis=0)
+    def _note_possible(self, rows: NodeRows, may_be_in: Mask, may_be_out: Mask) -> None:
+        """Note what the bounds of leaves allow (B, p), and the rows, each by itself, do too."""
+        by_zero, by_one = self._row_by_row.hold_without_more(rows.state)
+        for value, allowed, holds, known in (
+            (1, may_be_in, by_one, self.may_be_in),
+            (0, may_be_out, by_zero, self.may_be_out),
+        ):
+            for k in range(self.levels.size):
+                known[k] |= (allowed & holds)[rows.limit == k].any(axis=0)
+            nodes, atoms = np.nonzero(allowed & ~known[rows.limit])
+            for at in range(0, nodes.size, self._at_once):
+                b, j = nodes[at : at + self._at_once], atoms[at : at + self._at_once]
+                is_new = ~known[rows.limit[b], j]
+                b, j = b[is_new], j[is_new]
+                state = rows.state[b]
+                state[np.arange(j.size), j] = value
+                is_left = ~self._row_by_row.fix(state)[1]
+                known[rows.limit[b[is_left]], j[is_left]] = True
 
     def _bounds_of_unfixed(self, rows: NodeRows) -> tuple[Integers, GivenEach]:
         """The atoms (k,) that are not fixed to 0 in all of the rows, and the bounds that belong to these."""

@@ -34,7 +34,7 @@ class RowByRow:
         own = by_row[:, : statement.p]
         count = np.diff(own.indptr)
         alone = np.flatnonzero((count > 0) & (np.diff(by_row.indptr) == count))
-        self.terms = 0
+        self.p, self.terms = statement.p, 0
         if not alone.size:
             return
         rows = sparse.csr_array(sparse.vstack([own[alone], sparse.csr_array(np.ones((1, statement.p)))]))
@@ -47,6 +47,9 @@ class RowByRow:
         ends = [np.where(np.isfinite(end), np.abs(end), 0.0) for end in (lower, upper)]
         room = 2.02 * U * (np.diff(rows.indptr) + 8) * (size + np.maximum(*ends))
         self._lower, self._upper = lower - room, upper + room
+        self._of_atom = sparse.csr_array(
+            (np.ones(self.terms, np.int64), (self._atom, np.arange(self.terms))), shape=(self.p, self.terms)
+        )
 
     def fix(self, state: States) -> tuple[States, Mask]:
         """What is fixed in nodes (B, p) beside what is, and at which of them (B,) no selection is left."""
@@ -58,6 +61,22 @@ class RowByRow:
             state[left] = part
             left = left[has_more & ~is_empty[left]]
         return state, is_empty
+
+    def hold_without_more(self, state: States) -> tuple[Mask, Mask]:
+        """Whether all rows hold if no atom is in but those that are fixed to 1 (B, 1), or one more (B, p).
+
+        Where they do, `fix` finds a selection left once that atom is fixed to 0, or to 1.
+        """
+        if not self.terms:
+            return np.ones((state.shape[0], 1), dtype=bool), np.ones(state.shape, dtype=bool)
+        a = np.where(state[:, self._atom] == 1, 0.0, self._a)
+        sums = np.add.reduceat(self._a - a, self._start, axis=1)
+        is_off = (sums < self._lower) | (sums > self._upper)
+        more = sums[:, self._row] + a
+        is_off_then = (more < self._lower[self._row]) | (more > self._upper[self._row])
+        change = is_off_then.astype(np.int64) - is_off[:, self._row]
+        count = is_off.sum(axis=1)[:, None]
+        return count == 0, count + (self._of_atom @ change.T).T == 0
 
     def _go_through(self, state: States) -> tuple[Mask, Mask]:
         """Fix in place what each row fixes; at which nodes none is left, and where something was fixed."""

@@ -63,12 +63,19 @@ def test_rows_by_themselves_fix_what_each_of_them_implies_until_nothing_changes(
         A = sparse.csr_array(sparse.hstack([sparse.csr_array(A), extra]))
         statement: Any = SimpleNamespace(A=A, lb=lower, ub=upper, p=p, M=M)
         given = rng.choice([-1, -1, -1, 0, 1], size=(4, p)).astype(np.int8)
-        state, is_empty = RowByRow(statement).fix(given)
+        row_by_row = RowByRow(statement)
+        state, is_empty = row_by_row.fix(given)
+        by_zero, by_one = row_by_row.hold_without_more(given)
         dense = A.toarray()
         alone = [k for k in range(r) if dense[k, :p].any() and not dense[k, p]]
         rows = [(sign * dense[k, :p], sign * end[k]) for k in alone for sign, end in ((1, upper), (-1, lower))]
         rows += [(np.ones(p), float(M))] if rows else []
         for node in range(4):
+            inside = given[node] == 1
+            assert by_zero[node] == all(inside @ a <= end for a, end in rows)
+            for j in range(p):
+                more = inside | (np.arange(p) == j)
+                assert by_one[node, j] == all(more @ a <= end for a, end in rows)
             wanted, left = given[node].copy(), True
             before = None
             while left and not np.array_equal(before, wanted):
