@@ -3,12 +3,14 @@
     v(σ) = min over w, b of Σ_j σ_j r_j(w_j/σ_j) + L(m) ≥ g(α) − Σ_j σ_j h_j(ω_j),   h(ω) = max over w of ωw − r(w)
 
 What r and h are is stated by the class `Stated` of the regulariser's file, in rational numbers: see
-`mipfs.check.stated`, which runs it apart from that file. Bounds on the weights, which stand under `weight_bounds`, are
-the checker's own (`mipfs.check.bounded`).
+`mipfs.check.stated`, which runs it apart from that file. Where it is used, h is held against r: at the largest ω of
+every dual vector the best w is looked for, and one that has more than h(ω) refutes the statement. Bounds on the
+weights, which stand under `weight_bounds`, are the checker's own (`mipfs.check.bounded`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Protocol
@@ -18,9 +20,13 @@ import numpy as np
 from mipfs.check.rounding import Array, CertificateError, Integers, above, require
 from mipfs.check.stated import statement_of
 
+TRIED, SECTIONS = 4, 40
+"""Features of a dual vector whose h is held against r, and golden sections that look for the best w."""
+GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+
 
 class Stated(Protocol):
-    """r and h of every feature j, exactly: r is convex, r(0) = 0 ≤ r, and h its conjugate."""
+    """r and h of every feature j, exactly: r − ½w² is convex, r(0) = 0, r ≥ ½w², and h is the conjugate of r."""
 
     words: str
     is_homogeneous: bool
@@ -58,7 +64,33 @@ def twice_above(regulariser: Stated, first: int, omega: Array, radius: Array) ->
         j = first + at % omega.shape[1]
         ends = (Fraction(middle) - Fraction(far), Fraction(middle) + Fraction(far))
         found.flat[at] = above(2 * max(regulariser.conjugate(j, end) for end in ends))
+    for row in omega:
+        largest = np.argsort(-np.abs(row), kind="stable")[:TRIED]
+        for k in largest[np.isfinite(row[largest])].tolist():
+            _hold_against_values(regulariser, first + k, float(row[k]))
     return found
+
+
+def _hold_against_values(regulariser: Stated, j: int, omega: float) -> None:
+    """Reject an h(ω) below ωw − r(w) at some w: this is concave, and has its maximum between 0 and ω, since r ≥ ½w²."""
+    h, low, high = regulariser.conjugate(j, Fraction(omega)), 0.0, omega
+
+    def reached(w: float) -> Fraction | None:
+        """ωw − r(w); None where w is not allowed."""
+        value = regulariser.value(j, Fraction(w))
+        found = None if value is None else Fraction(omega) * Fraction(w) - value
+        require(
+            found is None or found <= h,
+            f"the regulariser is stated wrongly: of feature {j + 1} its conjugate at ω = {omega:g} is {float(h):.10g}, "
+            f"but ωw − value is more at w = {w:.10g}",
+        )
+        return found
+
+    for _ in range(SECTIONS):
+        one, other = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        at_one, at_other = reached(one), reached(other)
+        is_left = at_other is None or (at_one is not None and at_one >= at_other)
+        low, high = (low, other) if is_left else (one, high)
 
 
 def terms_above(regulariser: Stated, ids: Integers, w: list[Fraction], sigma: Array) -> float:

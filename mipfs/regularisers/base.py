@@ -3,9 +3,10 @@
     v(σ) = min over w, b of Σ_j σ_j r_j(w_j/σ_j) + L(m) = max over α ∈ A of g(α) − Σ_j σ_j h_j(ω_j)
     h(ω) = max over w of ωw − r(w),   w_j = σ_j h'(ω_j)
 
-Laws that proofs rest on: r is convex, r(0) = 0 and r(w) − ½w² is convex too, so that r ≥ ½w², 0 ≤ h(ω) ≤ ½ω² and
-0 ≤ h'' ≤ 1. So no value of (P) is negative, v falls in σ, and a feature of weight w is worth ½w² at least. Where some
-weight may not be 0 (`is_monotone` is false) r(0) is infinite, h may be negative, and v may rise with a feature.
+Laws that proofs rest on: r(0) = 0, r(w) − ½w² is convex, and r ≥ ½w² (a tilt, ½w² + μw, breaks that), so that
+0 ≤ h(ω) ≤ ½ω² and 0 ≤ h'' ≤ 1. So no value of (P) is negative, v falls in σ, and a feature of weight w is worth ½w² at
+least. Where some weight may not be 0 (`is_monotone` is false) r(0) is infinite, h may be negative, and v may rise with
+a feature.
 
 A file has two classes that know nothing of one another: ``KIND``, a `Regulariser`, is the solver's; `Stated` says the
 same to the checker in rational numbers, and uses nothing but them. This room imports nothing of the solver's.

@@ -14,9 +14,9 @@ import numpy as np
 
 from mipfs.errors import UsageError
 
-SIZES = (1e-6, 1e-3, 0.03, 0.3, 0.7, 1.0, 2.0, 8.0, 60.0, 1e3)
-TRIED = (*(-one for one in reversed(SIZES)), 0.0, *SIZES)
-"""The w and the ω that are tried."""
+SIZES = np.geomspace(1e-6, 1e3, 91)
+TRIED = (*(-SIZES[::-1]).tolist(), 0.0, *SIZES.tolist())
+"""The w and the ω that are tried: ten a decade, so that a wrong threshold lies between two of them."""
 FEATURES = 64
 """First features whose terms are tried."""
 AGREEMENT = 1e-8
