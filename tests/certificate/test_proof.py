@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import time
 from fractions import Fraction
@@ -364,3 +365,19 @@ def test_screening_fixes_what_enumeration_says(seed: int) -> None:
     fixed.restore()
     np.testing.assert_array_equal(fixed.state, state)
     assert (fixed.n_inside, fixed.n_free) == counts
+
+
+def test_a_tree_grows_and_leaves_alone_a_copy_of_it_and_what_is_being_read() -> None:
+    proof = Proof(3, 400)
+    node, high = proof.split(proof.root, 0)
+    proof.close(high, 0)
+    kept, room = copy.copy(proof), proof._children.shape[0]
+    seen = memoryview(proof._dual)
+    for feature in range(1, 400):
+        node, high = proof.split(node, feature)
+        proof.refute(high)
+    assert (proof.n_nodes, proof.open_nodes().tolist()) == (801, [node])
+    assert np.count_nonzero(proof._dual[:801] == REFUTED) == 399
+    assert kept._children.shape[0] == room < 801
+    assert len(seen) == room
+    assert seen[proof.root] == OPEN
