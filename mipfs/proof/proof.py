@@ -329,15 +329,16 @@ class Proof:
     def trim(self, bound: float) -> None:
         """Drop what lies below nodes whose own dual vector proves the bound: a limit left it far below the leaves'."""
         used = slice(0, self._size)
-        if not np.any(self._value[used] >= bound):
+        ends = np.flatnonzero(self._value[used] >= bound)
+        if not ends.size:
             return
         feature, children = self._feature[used].copy(), self._children[used]
-        feature[self._value[used] >= bound] = -1
-        kept, level = np.zeros(self._size, dtype=bool), np.array([self.root])
-        while level.size:
-            kept[level] = True
-            level = children[level[feature[level] >= 0]].ravel()
+        feature[ends] = -1
+        kept, level = np.ones(self._size, dtype=bool), children[ends].ravel()
+        while level.size:  # down to the leaves, or to another such node, from which it goes on by itself
             level = level[level >= 0]
+            kept[level] = False
+            level = children[level[feature[level] >= 0]].ravel()
         place = np.cumsum(kept, dtype=np.int32) - 1
         self._size = int(np.count_nonzero(kept))
         self._feature = feature[kept]
