@@ -326,7 +326,7 @@ class SearchTree(TreeProof):
 
     def separate(self, points: Iterable[Array]) -> bool:
         """Ask the separator about some σ (p,); whether there are more rows now."""
-        found = self.separation.found(points)
+        found = self.separation.found(points, lambda: self.run.must_stop)
         if found:
             self.strengthen(found)
         return bool(found)
