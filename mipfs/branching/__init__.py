@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import show_value
+from mipfs.plumbing.extension import file_of, told_by_name
 from mipfs.plumbing.registry import enter_offers
 
 RULES = {
@@ -76,9 +77,24 @@ def begin_memory(name: str, count: int) -> Memory:
 
 
 def learn_from_splits(name: str, memory: Memory, splits: npt.NDArray[Any]) -> Memory:
-    """The memory of a rule with what some splits were worth, (s,) SPLIT, in their order; the one before is kept."""
+    """The memory of a rule with what some splits were worth, (s,) SPLIT, in their order; the one before is kept.
+
+    Raises
+    ------
+    UsageError
+        `learn` of a user's own rule fails, returns another array, or leaves a number that is not finite.
+    """
     if not (memory.size and splits.size):
         return memory
     fresh = memory.copy()
-    import_module(RULES[name]).learn(fresh, splits)
+    learn = import_module(RULES[name]).learn
+    said = f"branching = {show_value(name)}: learn(memory, splits)"
+    with told_by_name(said, learn):
+        returned = learn(fresh, splits)
+    if returned is not None and returned is not fresh:
+        raise UsageError(
+            f"{said} of {file_of(learn)} returns {type(returned).__name__}, which nobody reads: write into memory"
+        )
+    if not np.isfinite(fresh).all():
+        raise UsageError(f"{said} of {file_of(learn)} leaves a number in memory that is not finite")
     return fresh
