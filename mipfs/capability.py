@@ -195,10 +195,16 @@ def check(
         laws.check(loss)
     term = problem.regulariser
     regulariser_laws.check(term, problem.atoms.count)
+    home = type(term).__module__
+    if REGULARISERS.own.get(term.name, home) != home:
+        raise UsageError(
+            f"the regulariser {term.name!r} of {home} has the name of that of {REGULARISERS.own[term.name]}, which a "
+            "certificate would be about; give yours another name"
+        )
     if term.name not in REGULARISERS:
         raise UsageError(
             f"the regulariser {term.name!r} is not registered, so that no checker finds what it states: "
-            f"mipfs.regularisers.REGULARISERS[{term.name!r}] = {type(term).__module__!r}"
+            f"mipfs.regularisers.REGULARISERS[{term.name!r}] = {home!r}"
         )
     lacking = own.lacking(problem)
     if not lacking:

@@ -20,14 +20,17 @@ import numpy.typing as npt
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import show_value
 from mipfs.plumbing.extension import file_of, told_by_name
-from mipfs.plumbing.registry import enter_offers
+from mipfs.plumbing.registry import Registry, enter_offers
 
-RULES = {
-    "largest-weight": "mipfs.branching.largest_weight",
-    "most-fractional": "mipfs.branching.most_fractional",
-    "pseudo-costs": "mipfs.branching.pseudo_costs",
-    "reliability": "mipfs.branching.reliability",
-}
+RULES = Registry(
+    "branching rule",
+    {
+        "largest-weight": "mipfs.branching.largest_weight",
+        "most-fractional": "mipfs.branching.most_fractional",
+        "pseudo-costs": "mipfs.branching.pseudo_costs",
+        "reliability": "mipfs.branching.reliability",
+    },
+)
 Memory = npt.NDArray[np.float64]
 
 

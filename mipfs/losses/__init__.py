@@ -7,13 +7,17 @@ from typing import Any
 
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import show_value
+from mipfs.plumbing.registry import Registry
 
-LOSSES = {
-    "hinge": "mipfs.losses.hinge",
-    "squared-hinge": "mipfs.losses.squared_hinge",
-    "logistic": "mipfs.losses.logistic",
-    "structural": "mipfs.losses.structural",
-}
+LOSSES = Registry(
+    "loss",
+    {
+        "hinge": "mipfs.losses.hinge",
+        "squared-hinge": "mipfs.losses.squared_hinge",
+        "logistic": "mipfs.losses.logistic",
+        "structural": "mipfs.losses.structural",
+    },
+)
 
 BUILT_IN = tuple(LOSSES)
 JOINT, ODDS = ("structural",), ("logistic",)

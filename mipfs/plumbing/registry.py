@@ -7,9 +7,70 @@ import importlib
 from collections.abc import Iterable, Mapping, MutableMapping
 from importlib.metadata import entry_points
 from types import ModuleType
+from typing import Any
 
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import show_value
+
+
+class Registry(dict[str, str]):
+    """Modules by name, to which a program may add its own: the names that it begins with keep their modules.
+
+    Else a certificate would name a loss of the package and be about another one.
+
+    Parameters
+    ----------
+    kind : str, what is registered, for the message
+    own : mapping of name to module, those of the package
+    """
+
+    def __init__(self, kind: str, own: Mapping[str, str]) -> None:
+        super().__init__(own)
+        self.kind = kind
+        self.own = dict(own)
+
+    def __setitem__(self, name: str, module: str) -> None:
+        """Enter a module.
+
+        Raises
+        ------
+        UsageError
+            The name is one of the package, for another module.
+        """
+        if self.own.get(name, module) != module:
+            raise UsageError(
+                f"the {self.kind} {name!r} is that of {self.own[name]}, which {show_value(module)} does not replace; "
+                "give yours another name"
+            )
+        super().__setitem__(name, module)
+
+    def setdefault(self, name: str, module: str = "") -> str:
+        """The module of a name, which is entered where there is none."""
+        if name not in self:
+            self[name] = module
+        return self[name]
+
+    def update(self, *given: Any, **more: str) -> None:
+        """Enter several, one after the other."""
+        for name, module in dict(*given, **more).items():
+            self[name] = module
+
+    def __ior__(self, other: Any) -> Registry:  # type: ignore[override, misc]
+        """Enter several."""
+        self.update(other)
+        return self
+
+    def __reduce__(self) -> Any:
+        """A copy has the same entries, and the same own ones."""
+        return _registry_of, (self.kind, self.own, dict(self))
+
+
+def _registry_of(kind: str, own: Mapping[str, str], entries: Mapping[str, str]) -> Registry:
+    """A registry as it stood."""
+    made = Registry(kind, own)
+    made.clear()
+    made.update(entries)
+    return made
 
 
 def suggest_name(name: object, known: Iterable[str], otherwise: str) -> str:

@@ -10,12 +10,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from mipfs.errors import UsageError
-from mipfs.plumbing.registry import enter_offers
+from mipfs.plumbing.registry import Registry, enter_offers
 
 if TYPE_CHECKING:
     from mipfs.regularisers.base import Regulariser
 
-REGULARISERS = {"ridge": "mipfs.regularisers.ridge", "box": "mipfs.regularisers.box"}
+REGULARISERS = Registry("regulariser", {"ridge": "mipfs.regularisers.ridge", "box": "mipfs.regularisers.box"})
 """The module of every regulariser, by its name: ``KIND`` is its class there, `Stated` what the checker has of it."""
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import show_value
-from mipfs.plumbing.registry import enter_offers
+from mipfs.plumbing.registry import Registry, enter_offers
 
 if TYPE_CHECKING:  # commands that solve nothing list separators too
     from mipfs.selection.derived import ChvatalGomory
@@ -25,9 +25,12 @@ if TYPE_CHECKING:  # commands that solve nothing list separators too
 
     Separator = Callable[[Selection, npt.NDArray[np.float64]], Iterable[ChvatalGomory]]
 
-SEPARATORS = {
-    "covers": "mipfs.separators.covers",
-}
+SEPARATORS = Registry(
+    "separator",
+    {
+        "covers": "mipfs.separators.covers",
+    },
+)
 
 
 def get_separator(name: str) -> Separator:

@@ -68,9 +68,7 @@ def by_helper(relaxed: Any, places: Any) -> Any:
 @pytest.mark.parametrize(("choose", "in_play"), [(of_many, 35), (of_many, 10**6), (of_all, 4000), (by_helper, 1)])
 def test_a_rule_is_tried_on_nodes_as_large_as_those_of_the_problem(choose: Any, in_play: int) -> None:
     begin = time.perf_counter()
-    with pytest.raises(
-        UsageError, match=r"choose of .*test_rule_trial reads beyond an array of a node with \d+ atoms"
-    ):
+    with pytest.raises(UsageError, match=r"choose of .*test_rule_trial reads beyond an array of a node with \d+ atoms"):
         rule_trial.check("own", as_rule(choose), 0, in_play)
     assert time.perf_counter() - begin < 1.0
     if choose is not by_helper:
