@@ -20,7 +20,7 @@ import numpy.typing as npt
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import show_value
 from mipfs.plumbing.extension import file_of, told_by_name
-from mipfs.plumbing.registry import Registry, enter_offers
+from mipfs.plumbing.registry import Registry, enter_offers, part_of
 
 RULES = Registry(
     "branching rule",
@@ -55,11 +55,10 @@ def get_rule(name: str) -> Any:
         No rule of that name, or one that is not compiled.
     """
     check_rule(name)
-    rule = import_module(RULES[name]).choose
+    said = f"branching = {show_value(name)}"
+    rule = part_of(said, RULES[name], "choose", "a compiled function choose(relaxed, places)")
     if not hasattr(rule, "py_func"):
-        raise UsageError(
-            f"branching = {show_value(name)}: decorate choose of {RULES[name]} with mipfs.compiled.compiled"
-        )
+        raise UsageError(f"{said}: decorate choose of {RULES[name]} with mipfs.compiled.compiled")
     return rule
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import show_value
-from mipfs.plumbing.registry import Registry
+from mipfs.plumbing.registry import Registry, part_of
 
 LOSSES = Registry(
     "loss",
@@ -31,11 +30,15 @@ def get_loss(name: str) -> Any:
     Raises
     ------
     UsageError
-        No loss of that name.
+        No loss of that name, or its file has no ``LOSS``.
     """
     if not isinstance(name, str) or name not in LOSSES:
         raise UsageError(f"loss {show_value(name)} is not known; it is one of {', '.join(LOSSES)}")
-    return importlib.import_module(LOSSES[name]).LOSS
+    said = f"loss {show_value(name)}"
+    found = part_of(said, LOSSES[name], "LOSS", "an object of a class of mipfs.losses.base.Loss")
+    if isinstance(found, type):
+        raise UsageError(f"{said}: LOSS of {LOSSES[name]} is a class; it is an object: LOSS = {found.__name__}()")
+    return found
 
 
 def is_joint(name: object) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,20 +17,22 @@ def is_own(module: str) -> bool:
     return module == "mipfs" or module.startswith("mipfs.")
 
 
-def file_of(function: Any) -> str:
-    """The file of a function, or its module where it has none, for a message."""
-    code = getattr(getattr(function, "__func__", function), "__code__", None)
-    return getattr(function, "__module__", "?") if code is None else Path(code.co_filename).name
+def file_of(owner: Any) -> str:
+    """The name of the file of a function or a class, or its module where it has none, for a message."""
+    code = getattr(getattr(owner, "__func__", owner), "__code__", None)
+    module = str(getattr(owner, "__module__", "?"))
+    path = getattr(sys.modules.get(module), "__file__", None) if code is None else code.co_filename
+    return module if path is None else Path(path).name
 
 
 @contextmanager
-def told_by_name(what: str, function: Any) -> Iterator[None]:
+def told_by_name(what: str, owner: Any) -> Iterator[None]:
     """Make an error of a user's function one that names it; errors of the package's files are left as they are.
 
     Parameters
     ----------
     what : str, the extension and what was called, as users know them: "the loss 'mine': dual_value"
-    function : callable, what is called, for its file and line
+    owner : function or class, what is called, for its file
 
     Raises
     ------
@@ -41,9 +44,9 @@ def told_by_name(what: str, function: Any) -> Iterator[None]:
     except (MipfsError, MemoryError):
         raise
     except Exception as error:
-        if is_own(str(getattr(function, "__module__", ""))):
+        if is_own(str(getattr(owner, "__module__", ""))):
             raise
-        file = file_of(function)
+        file = file_of(owner)
         lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).name == file]
         where = f"{file}:{lines[-1]}" if lines else file
         text = " ".join(str(error).split())
