@@ -198,6 +198,7 @@ def check(
         with told_by_name(f"the loss {problem.loss!r}", type(loss)):
             loss_trial.check(loss)
             laws.check(loss)
+            loss_trial.check_kernels(loss)
     term = problem.regulariser
     with told_by_name(f"the regulariser {term.name!r}", type(term)):
         regulariser_trial.check(term, problem.atoms.count)

@@ -28,9 +28,7 @@ AGREEMENT = 1e-7
 
 @cache
 def check(loss: Any) -> None:
-    """Refuse a loss whose methods or kernels fail, or contradict one another, once a process.
-
-    Those of the package are tested instead.
+    """Refuse a loss whose methods fail or return no numbers, once a process; those of the package are tested instead.
 
     Raises
     ------
@@ -39,15 +37,34 @@ def check(loss: Any) -> None:
     if is_own(type(loss).__module__):
         return
     said = f"the loss {loss.name!r}"
-    m, c = np.array(MARGINS), np.array(WEIGHTS)
-    alpha = np.array(SHARES) * c * (loss.max_slope if loss.has_top else 1.0)
+    m, c, alpha = _samples(loss)
     with np.errstate(all="ignore"):
-        numbers_of = [_number(said, loss, *one) for one in (("value", m, c), ("dual_value", alpha, c))]
-        size = _number(said, loss, "dual_magnitude", alpha, c)
+        for name, given in (("value", m), ("dual_value", alpha), ("dual_magnitude", alpha)):
+            _number(said, loss, name, given, c)
         if loss.derivatives.__module__ != "mipfs.losses.base":  # which only says that there are none
             _check_derivatives(said, loss, m, c)
-        if loss.kernels is not None:
-            _check_kernels(said, loss, m, c, alpha, [*numbers_of, size])
+
+
+@cache
+def check_kernels(loss: Any) -> None:
+    """Refuse a loss whose kernels fail, or contradict its methods, once a process; the package's are tested instead.
+
+    Raises
+    ------
+    UsageError
+    """
+    if is_own(type(loss).__module__) or loss.kernels is None:
+        return
+    said = f"the loss {loss.name!r}"
+    with np.errstate(all="ignore"):
+        _check_sums(said, loss, *_samples(loss))
+        _check_curvature(said, loss, *_samples(loss))
+
+
+def _samples(loss: Any) -> tuple[Array, Array, Array]:
+    """Margins, loss weights, and a dual vector inside the box."""
+    c = np.array(WEIGHTS)
+    return np.array(MARGINS), c, np.array(SHARES) * c * (loss.max_slope if loss.has_top else 1.0)
 
 
 def _number(said: str, loss: Any, name: str, *given: Array) -> float:
@@ -71,9 +88,9 @@ def _check_derivatives(said: str, loss: Any, m: Array, c: Array) -> None:
         )
 
 
-def _check_kernels(said: str, loss: Any, m: Array, c: Array, alpha: Array, known: list[float]) -> None:
-    """The sums of `at_margins` and `dual` are those of the methods; `curvature` finds positive numbers."""
-    value, dual, size = known
+def _check_sums(said: str, loss: Any, m: Array, c: Array, alpha: Array) -> None:
+    """The sums of `at_margins` and `dual` are those of the methods; `slope` runs."""
+    value, dual = _number(said, loss, "value", m, c), _number(said, loss, "dual_value", alpha, c)
     beta, sums = np.empty(m.size), np.zeros(2)
     if _ran(said, loss, "at_margins", m.copy(), alpha, c, RHO, beta, sums):
         _compare(said, loss, "at_margins", "sums[0]", sums[0], "value", value, abs(value))
@@ -81,17 +98,27 @@ def _check_kernels(said: str, loss: Any, m: Array, c: Array, alpha: Array, known
             g, terms = _number(said, loss, "dual_value", beta, c), abs(value) + float(np.abs(m) @ beta)
             _compare(said, loss, "at_margins", "sums[1] = g(beta)", sums[1], "dual_value(beta)", g, terms)
     if _ran(said, loss, "dual", alpha.copy(), c, sums):
+        size = _number(said, loss, "dual_magnitude", alpha, c)
         _compare(said, loss, "dual", "sums[0]", sums[0], "dual_value", dual, size)
     _ran(said, loss, "slope", 0.1, m.copy(), np.ones(m.size), alpha, c, RHO, sums)
-    inner, curve = np.zeros(m.size, dtype=np.int64), np.zeros(m.size)
-    if _ran(said, loss, "curvature", alpha.copy(), c, RHO, inner, curve, sums):
-        found = inner[: int(sums[0])]
-        right = 0 <= sums[0] <= m.size and sums[0] == int(sums[0]) and np.all(np.diff(found) > 0)
-        if not right or found.min(initial=0) < 0 or not np.all((curve[found] > 0.0) & np.isfinite(curve[found])):
-            raise UsageError(
-                f"{said}: kernels.curvature of {_file(loss, 'curvature')} finds {curve[:5].tolist()} at the samples "
-                f"{found.tolist()}; it writes those with L'' > 0 in rising order, and L'' of these, which is positive"
-            )
+
+
+def _check_curvature(said: str, loss: Any, m: Array, c: Array, alpha: Array) -> None:
+    """`curvature` finds positive numbers, at samples in rising order."""
+    inner, curve, sums = np.zeros(m.size, dtype=np.int64), np.zeros(m.size), np.zeros(2)
+    if not _ran(said, loss, "curvature", alpha, c, RHO, inner, curve, sums):
+        return
+    found = inner[: int(sums[0])] if 0 <= sums[0] <= m.size else inner
+    right = (
+        0 <= sums[0] <= m.size
+        and np.all(np.diff(found) > 0)
+        and 0 <= found.min(initial=0) <= found.max(initial=0) < m.size
+    )
+    if not right or not np.all((curve[found] > 0.0) & np.isfinite(curve[found])):
+        raise UsageError(
+            f"{said}: kernels.curvature of {_file(loss, 'curvature')} finds {curve.tolist()} at the samples "
+            f"{found.tolist()}; it writes those with L'' > 0 in rising order, and L'' of these, which is positive"
+        )
 
 
 def _ran(said: str, loss: Any, name: str, *given: Any) -> bool:

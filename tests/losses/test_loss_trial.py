@@ -27,6 +27,12 @@ def toy(*changes: tuple[str, str]) -> Any:
     return names["LOSS"]
 
 
+def tried(loss: Any) -> None:
+    """Its methods, then its kernels."""
+    trial.check(loss)
+    trial.check_kernels(loss)
+
+
 VALUE = "return float(c @ np.where(short < 1.0, 0.5 * short**2, short - 0.5))"
 DUAL = "return float(np.sum(alpha - alpha * alpha / (2.0 * c)))"
 DERIVATIVES = "return c * np.minimum(short, 1.0), c * ((short > 0.0) & (short < 1.0))"
@@ -49,24 +55,25 @@ WRONG = [
 @pytest.mark.parametrize(("changes", "message"), WRONG)
 def test_a_loss_that_fails_is_refused_by_name(changes: Any, message: str) -> None:
     with pytest.raises(UsageError, match=f"the loss 'huber-hinge': {message}"):
-        trial.check(toy(*changes))
+        tried(toy(*changes))
 
 
 def test_a_right_loss_passes_and_one_that_python_cannot_run() -> None:
     loss = toy()
-    trial.check(loss)
+    tried(loss)
 
     def only_compiled(beta: Any, c: Any, rho: Any, inner: Any, curve: Any, sums: Any) -> None:
         raise NotImplementedError
 
     type(loss).kernels = replace(loss.kernels, curvature=SimpleNamespace(py_func=only_compiled))
-    trial.check.__wrapped__(loss)
+    trial.check_kernels.__wrapped__(loss)
     type(loss).kernels = replace(loss.kernels, curvature=only_compiled)
     with pytest.raises(UsageError, match=r"kernels.curvature of test_loss_trial.py: decorate it with mipfs.compiled"):
-        trial.check.__wrapped__(loss)
+        trial.check_kernels.__wrapped__(loss)
 
 
 @pytest.mark.parametrize("name", [name for name in LOSSES if name != "structural"])
 def test_the_losses_of_the_package_pass_as_they_would_elsewhere(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "is_own", lambda module: False)
     trial.check.__wrapped__(get_loss(name))
+    trial.check_kernels.__wrapped__(get_loss(name))
