@@ -100,13 +100,21 @@ class Separation:
             for one in islice(self._separate(self._shown, sigma) or (), self.settings.looked_at):
                 if must_stop():
                     return None
-                if not isinstance(one, ChvatalGomory):
-                    raise UsageError(f"the separator yields {show_value(one)}; it yields derivations (ChvatalGomory)")
-                terms, end = one.derived(self._given)
+                terms, end = self._row_of(one)
                 over = sum(value * float(sigma[j]) for j, value in terms.items()) - end
                 if over > self.settings.broken:
                     own.append((-over, one, (frozenset(terms.items()), end)))
         return own
+
+    def _row_of(self, one: object) -> tuple[dict[int, int], int]:
+        """The row of what was yielded, or an error that names the separator."""
+        said = f"separate = {self._name!r}"
+        if not isinstance(one, ChvatalGomory):
+            raise UsageError(f"{said}: the separator yields {show_value(one)}; it yields derivations (ChvatalGomory)")
+        try:
+            return one.derived(self._given)
+        except UsageError as error:
+            raise UsageError(f"{said}: {error}") from None
 
     def know(self, derived: Sequence[ChvatalGomory]) -> None:
         """Note rows that were found before, by a run that this one goes on with."""

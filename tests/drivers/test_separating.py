@@ -237,6 +237,18 @@ def test_a_separator_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
             mipfs.solve(problem, "branch", separate="own")
 
 
+def test_a_derivation_that_does_not_fit_names_the_separator(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = budgeted(2)
+    for one, message in (
+        (ChvatalGomory({99: Fraction(1)}), "a derived row has a multiplier of row 99 at an end that it does not have"),
+        (ChvatalGomory({0: Fraction(1)}, bounds={0: Fraction(-1)}), "a derived row has a negative multiplier"),
+        ("a row", "the separator yields 'a row'"),
+    ):
+        entered(monkeypatch, lambda selection, sigma, one=one: [one])
+        with pytest.raises(UsageError, match=f"separate = 'own': {message}"):
+            mipfs.solve(problem, "branch", separate="own")
+
+
 def test_the_rows_that_were_added_are_counted() -> None:
     problem = budgeted(2, p=24, n=60, M=None, C=0.5)
     found = mipfs.solve(problem, "branch", separate="covers")
