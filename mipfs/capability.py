@@ -13,8 +13,11 @@ import numpy as np
 
 from mipfs.errors import UsageError
 from mipfs.losses import LOSSES, get_loss, is_joint, laws
+from mipfs.losses import trial as loss_trial
+from mipfs.plumbing.extension import told_by_name
 from mipfs.regularisers import REGULARISERS
 from mipfs.regularisers import laws as regulariser_laws
+from mipfs.regularisers import trial as regulariser_trial
 
 if TYPE_CHECKING:
     from mipfs.problem import Problem
@@ -192,13 +195,24 @@ def check(
     """
     loss = get_loss(problem.loss)
     if loss.pointwise:
-        laws.check(loss)
+        with told_by_name(f"the loss {problem.loss!r}", type(loss)):
+            loss_trial.check(loss)
+            laws.check(loss)
+            loss_trial.check_kernels(loss)
     term = problem.regulariser
-    regulariser_laws.check(term, problem.atoms.count)
+    with told_by_name(f"the regulariser {term.name!r}", type(term)):
+        regulariser_trial.check(term, problem.atoms.count)
+        regulariser_laws.check(term, problem.atoms.count)
+    home = type(term).__module__
+    if REGULARISERS.own.get(term.name, home) != home:
+        raise UsageError(
+            f"the regulariser {term.name!r} of {home} has the name of that of {REGULARISERS.own[term.name]}, which a "
+            "certificate would be about; give yours another name"
+        )
     if term.name not in REGULARISERS:
         raise UsageError(
             f"the regulariser {term.name!r} is not registered, so that no checker finds what it states: "
-            f"mipfs.regularisers.REGULARISERS[{term.name!r}] = {type(term).__module__!r}"
+            f"mipfs.regularisers.REGULARISERS[{term.name!r}] = {home!r}"
         )
     lacking = own.lacking(problem)
     if not lacking:

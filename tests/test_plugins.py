@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import sys
 import tomllib
 from importlib.metadata import EntryPoint
@@ -12,12 +14,20 @@ import numpy as np
 import pytest
 
 import mipfs
-from mipfs.branching import RULES, check_rule
+from mipfs.branching import RULES, check_rule, get_rule
 from mipfs.cli.options import enter
+from mipfs.drivers import DRIVERS
 from mipfs.errors import UsageError
-from mipfs.losses import LOSSES
+from mipfs.lab.baselines import BASELINES
+from mipfs.lab.experiments import STUDIES
+from mipfs.lab.sketch.select import METHODS
+from mipfs.losses import LOSSES, get_loss
+from mipfs.measures import MEASURES
 from mipfs.plumbing import registry
+from mipfs.plumbing.registry import Registry
 from mipfs.regularisers import REGULARISERS, get_regulariser
+from mipfs.regularisers.ridge import Ridge
+from mipfs.separators import SEPARATORS, get_separator
 
 ROOT = Path(__file__).resolve().parents[1]
 OFFERED = (
@@ -64,6 +74,89 @@ def test_entry_points_are_found_by_their_names() -> None:
         for table in (LOSSES, REGULARISERS, RULES):
             table.pop(name, None)
     sys.modules.pop("plugged.loss", None)
+
+
+TABLES = (LOSSES, REGULARISERS, RULES, SEPARATORS, MEASURES, DRIVERS, BASELINES, METHODS, STUDIES)
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda one: one.kind)
+def test_a_name_of_the_package_keeps_its_module(table: Registry) -> None:
+    """However it is entered; a name of one's own may be given another module, and copies are refused the same."""
+    name, home = next(iter(table.items()))
+    before = dict(table)
+    for copied in (table, pickle.loads(pickle.dumps(table)), copy.deepcopy(table)):
+        for enters in (
+            lambda t: t.__setitem__(name, "mine"),
+            lambda t: t.update({name: "mine"}),
+            lambda t: t.__ior__({name: "mine"}),
+        ):
+            with pytest.raises(
+                UsageError, match=rf"the {table.kind} '{name}' is that of {home}, which 'mine' does not"
+            ):
+                enters(copied)
+        assert dict(copied) == before
+    other = copy.deepcopy(table)
+    assert other.setdefault(name, "mine") == home
+    other[name] = home
+    other["of-mine"] = "mine"
+    other["of-mine"] = "mine again"
+    del other[name]
+    with pytest.raises(UsageError, match="give yours another name"):
+        other.setdefault(name, "mine")
+    assert dict(copy.deepcopy(other)) == dict(other)
+    assert dict(table) == before
+
+
+def test_a_regulariser_of_ones_own_by_a_name_of_the_package_is_refused() -> None:
+    r = np.random.default_rng(0)
+    data = mipfs.Instance.from_arrays(r.normal(size=(20, 3)), np.resize([1.0, -1.0], 20))
+    with pytest.raises(UsageError, match=r"the regulariser 'ridge' of .*test_plugins has the name of that of mipfs"):
+        mipfs.solve(mipfs.Problem(data, M=1, regulariser=OwnRidge()), "gbd")
+
+
+class OwnRidge(Ridge):
+    """A regulariser by a name that is taken."""
+
+    name = "ridge"
+
+
+def test_a_module_that_enters_nothing_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for one that enters itself, or a module in it, when it is imported."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    texts = {
+        "enters_nothing": "x = 1\n",
+        "enters_itself": "from mipfs.measures import MEASURES\nMEASURES['of-itself'] = __name__\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    with pytest.raises(
+        UsageError, match=r"enters_nothing.py: has none of LOSS \(a loss\), KIND \(a regulariser\), cho"
+    ):
+        enter([str(tmp_path / "enters_nothing.py")])
+    enter([str(tmp_path / "enters_itself.py")])
+    assert MEASURES.pop("of-itself") == "enters_itself"
+
+
+def test_a_file_without_its_part_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "without_part.py").write_text("x = 1\n")
+    (tmp_path / "of_class.py").write_text("from mipfs.losses.hinge import Hinge as LOSS\n")
+    for table in (LOSSES, REGULARISERS, RULES, SEPARATORS):
+        monkeypatch.setitem(table, "mine", "without_part")
+    for get, message in (
+        (get_loss, "loss 'mine': without_part has no LOSS, an object of"),
+        (get_regulariser, "regulariser 'mine': without_part has no KIND, a class of"),
+        (get_rule, "branching = 'mine': without_part has no choose, a compiled function choose"),
+        (get_separator, "separate = 'mine': without_part has no separate, a function separate"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            get("mine")
+    monkeypatch.setitem(LOSSES, "mine", "of_class")
+    with pytest.raises(UsageError, match=r"LOSS of of_class is a class; it is an object: LOSS = Hinge\(\)"):
+        get_loss("mine")
+    monkeypatch.setitem(LOSSES, "mine", "nowhere_at_all")
+    with pytest.raises(UsageError, match="loss 'mine': Python finds no module 'nowhere_at_all'"):
+        get_loss("mine")
 
 
 def test_what_to_cite_is_whole() -> None:

@@ -19,14 +19,18 @@ import numpy.typing as npt
 
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import show_value
-from mipfs.plumbing.registry import enter_offers
+from mipfs.plumbing.extension import file_of, told_by_name
+from mipfs.plumbing.registry import Registry, enter_offers, part_of
 
-RULES = {
-    "largest-weight": "mipfs.branching.largest_weight",
-    "most-fractional": "mipfs.branching.most_fractional",
-    "pseudo-costs": "mipfs.branching.pseudo_costs",
-    "reliability": "mipfs.branching.reliability",
-}
+RULES = Registry(
+    "branching rule",
+    {
+        "largest-weight": "mipfs.branching.largest_weight",
+        "most-fractional": "mipfs.branching.most_fractional",
+        "pseudo-costs": "mipfs.branching.pseudo_costs",
+        "reliability": "mipfs.branching.reliability",
+    },
+)
 Memory = npt.NDArray[np.float64]
 
 
@@ -51,11 +55,10 @@ def get_rule(name: str) -> Any:
         No rule of that name, or one that is not compiled.
     """
     check_rule(name)
-    rule = import_module(RULES[name]).choose
+    said = f"branching = {show_value(name)}"
+    rule = part_of(said, RULES[name], "choose", "a compiled function choose(relaxed, places)")
     if not hasattr(rule, "py_func"):
-        raise UsageError(
-            f"branching = {show_value(name)}: decorate choose of {RULES[name]} with mipfs.compiled.compiled"
-        )
+        raise UsageError(f"{said}: decorate choose of {RULES[name]} with mipfs.compiled.compiled")
     return rule
 
 
@@ -76,9 +79,24 @@ def begin_memory(name: str, count: int) -> Memory:
 
 
 def learn_from_splits(name: str, memory: Memory, splits: npt.NDArray[Any]) -> Memory:
-    """The memory of a rule with what some splits were worth, (s,) SPLIT, in their order; the one before is kept."""
+    """The memory of a rule with what some splits were worth, (s,) SPLIT, in their order; the one before is kept.
+
+    Raises
+    ------
+    UsageError
+        `learn` of a user's own rule fails, returns another array, or leaves a number that is not finite.
+    """
     if not (memory.size and splits.size):
         return memory
     fresh = memory.copy()
-    import_module(RULES[name]).learn(fresh, splits)
+    learn = import_module(RULES[name]).learn
+    said = f"branching = {show_value(name)}: learn(memory, splits)"
+    with told_by_name(said, learn):
+        returned = learn(fresh, splits)
+    if returned is not None and returned is not fresh:
+        raise UsageError(
+            f"{said} of {file_of(learn)} returns {type(returned).__name__}, which nobody reads: write into memory"
+        )
+    if not np.isfinite(fresh).all():
+        raise UsageError(f"{said} of {file_of(learn)} leaves a number in memory that is not finite")
     return fresh

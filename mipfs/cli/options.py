@@ -54,13 +54,13 @@ def enter(given: Sequence[str]) -> None:
     Raises
     ------
     UsageError
-        It cannot be imported, or another module has the name.
+        It cannot be imported, has none of these, or another module has the name.
     """
     if not given:
         return
     from mipfs.branching import RULES
     from mipfs.losses import LOSSES
-    from mipfs.plumbing.registry import find_offered_module
+    from mipfs.plumbing.registry import Registry, find_offered_module
     from mipfs.plumbing.user_file import import_user_file
     from mipfs.regularisers import REGULARISERS
     from mipfs.separators import SEPARATORS
@@ -68,6 +68,12 @@ def enter(given: Sequence[str]) -> None:
     for text in given:
         module = import_user_file(find_offered_module(GROUPS, text) or text)
         tables = ("LOSS", LOSSES), ("KIND", REGULARISERS), ("choose", RULES), ("separate", SEPARATORS)
+        itself = {module.__name__, *(one for one in Registry.entered if one.startswith(f"{module.__name__}."))}
+        if not any(hasattr(module, what) for what, _ in tables) and not itself & Registry.entered:
+            raise UsageError(
+                f"--module {text}: has none of LOSS (a loss), KIND (a regulariser), choose (a branching rule) and "
+                "separate (a separator), so that it enters nothing"
+            )
         for what, table in tables:
             if not hasattr(module, what):
                 continue

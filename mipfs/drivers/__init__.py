@@ -22,7 +22,7 @@ from mipfs.errors import StartWarning, UsageError
 from mipfs.formulation.program import Formulation
 from mipfs.plumbing.cluster import check_client
 from mipfs.plumbing.declared import NumberRange, Seed, check_arguments
-from mipfs.plumbing.registry import module_of, suggest_name
+from mipfs.plumbing.registry import Registry, module_of, suggest_name
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Result
 from mipfs.result.state import RunState
@@ -33,14 +33,17 @@ from mipfs.widened import widen_problem
 if TYPE_CHECKING:
     from mipfs.formulation.own_program import Evaluation
 
-DRIVERS = {
-    "branch": "mipfs.drivers.branch",
-    "conic": "mipfs.drivers.conic",
-    "gbd": "mipfs.drivers.gbd",
-    "kelley": "mipfs.drivers.kelley",
-    "monolithic": "mipfs.drivers.monolithic",
-    "two_layer": "mipfs.drivers.two_layer",
-}
+DRIVERS = Registry(
+    "driver",
+    {
+        "branch": "mipfs.drivers.branch",
+        "conic": "mipfs.drivers.conic",
+        "gbd": "mipfs.drivers.gbd",
+        "kelley": "mipfs.drivers.kelley",
+        "monolithic": "mipfs.drivers.monolithic",
+        "two_layer": "mipfs.drivers.two_layer",
+    },
+)
 
 
 def get_driver(name: str) -> ModuleType:

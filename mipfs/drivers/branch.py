@@ -255,6 +255,8 @@ def _report_progress(run: Run, tree: SearchTree, bound: float, anchors: UnitCutt
     run.raise_bound(min(bound, run.objective))
     run.reserve(tree.to_write)
     totals = {"subproblems": tree.supports.subproblem.count, "cuts": len(tree.supports.pool)}
+    if run.options.separate is not None:
+        totals["rows_added"] = len(tree.derived)
     run.count(nodes=tree.n_nodes, newton_steps=tree.steps, stalled=tree.stalled, rescued=tree.rescued, **totals)
     run.record()
 

@@ -8,8 +8,9 @@ tree alone: neither threads nor who is done first make the rows others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
@@ -21,10 +22,14 @@ from mipfs.kernels.node import relaxed_of
 from mipfs.kernels.units import OpenNodes
 from mipfs.plumbing.arrays import Array, scatter
 from mipfs.plumbing.declared import show_value
+from mipfs.plumbing.extension import told_by_name
 from mipfs.problem import Problem
 from mipfs.selection.derived import ChvatalGomory
 from mipfs.separators import get_separator
 from mipfs.settings import SeparationSettings
+
+Key = tuple[frozenset[tuple[int, int]], int]
+"""A row: its coefficients by atom, and its end."""
 
 
 def check_separated(problem: Problem) -> None:
@@ -52,44 +57,64 @@ class Separation:
     """
 
     def __init__(self, problem: Problem, name: str | None, settings: SeparationSettings) -> None:
-        self.settings = settings
+        self.settings, self._name = settings, name
         self._separate = None if name is None else get_separator(name)
         self._given = self._shown = problem.selection.given
         if self._separate is not None:
             check_separated(problem)
             # A copy, so that a separator that writes into what it is shown changes no problem.
             self._shown = replace(self._given, rows=self._given.rows.take(range(len(self._given.rows))))
-        self._kept = set[tuple[frozenset[tuple[int, int]], int]]()
+        self._kept = set[Key]()
 
     @property
     def is_on(self) -> bool:
         """Whether there is a separator, and room for more rows."""
         return self._separate is not None and len(self._kept) < self.settings.most
 
-    def found(self, points: Iterable[Array]) -> tuple[ChvatalGomory, ...]:
+    def found(self, points: Iterable[Array], must_stop: Callable[[], bool] = bool) -> tuple[ChvatalGomory, ...]:
         """New rows that some σ (p,) break, the most broken first of each; as many as one round takes.
+
+        None where it must stop meanwhile: what a separator that was cut off had yielded by then is chance.
 
         Raises
         ------
         UsageError
-            A derivation does not fit the rows, or what is yielded is none.
+            A derivation does not fit the rows, what is yielded is none, or the separator fails.
         """
-        assert self._separate is not None
         found = list[ChvatalGomory]()
         for sigma in points:
-            own = list[tuple[float, ChvatalGomory, tuple[frozenset[tuple[int, int]], int]]]()
-            for one in self._separate(self._shown, sigma) or ():
-                if not isinstance(one, ChvatalGomory):
-                    raise UsageError(f"the separator yields {show_value(one)}; it yields derivations (ChvatalGomory)")
-                terms, end = one.derived(self._given)
-                over = sum(value * float(sigma[j]) for j, value in terms.items()) - end
-                if over > self.settings.broken:
-                    own.append((-over, one, (frozenset(terms.items()), end)))
+            own = self._broken(sigma, must_stop)
+            if own is None:
+                return ()
             for _, one, key in sorted(own, key=lambda each: each[0]):
                 if key not in self._kept and len(found) < self.settings.at_once and self.is_on:
                     self._kept.add(key)
                     found.append(one)
         return tuple(found)
+
+    def _broken(self, sigma: Array, must_stop: Callable[[], bool]) -> list[tuple[float, ChvatalGomory, Key]] | None:
+        """The rows of one answer that σ breaks, each with by how much (negative); None where it must stop."""
+        own = list[tuple[float, ChvatalGomory, Key]]()
+        with told_by_name(f"separate = {self._name!r}: separate(selection, sigma)", self._separate):
+            assert self._separate is not None
+            for one in islice(self._separate(self._shown, sigma) or (), self.settings.looked_at):
+                if must_stop():
+                    return None
+                terms, end = self._row_of(one)
+                over = sum(value * float(sigma[j]) for j, value in terms.items()) - end
+                if over > self.settings.broken:
+                    own.append((-over, one, (frozenset(terms.items()), end)))
+        return own
+
+    def _row_of(self, one: object) -> tuple[dict[int, int], int]:
+        """The row of what was yielded, or an error that names the separator."""
+        said = f"separate = {self._name!r}"
+        if not isinstance(one, ChvatalGomory):
+            raise UsageError(f"{said}: the separator yields {show_value(one)}; it yields derivations (ChvatalGomory)")
+        try:
+            return one.derived(self._given)
+        except UsageError as error:
+            raise UsageError(f"{said}: {error}") from None
 
     def know(self, derived: Sequence[ChvatalGomory]) -> None:
         """Note rows that were found before, by a run that this one goes on with."""

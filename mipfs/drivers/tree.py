@@ -64,11 +64,11 @@ class SearchTree(TreeProof):
         self.tol = tol
         self.settings: TreeSettings = run.settings.tree
         self.rule = get_rule(self.settings.branching)
-        rule_trial.check(self.settings.branching, self.rule, begin_memory(self.settings.branching, 1).shape[1])
         problem = run.problem
         self.separation = Separation(problem, run.options.separate, run.settings.separation)
         self.stop = np.zeros(1, dtype=np.int8)
         lb, ub = problem.selection.sigma_bounds()
+        self._try_rule(int(np.count_nonzero(ub > 0.5)))
         self.relaxation = self.relaxed(np.flatnonzero(ub > 0.5))
         self.is_plain = self.relaxation.relax != "interior" and problem.selection.is_plain
         self.loss = 0.0
@@ -85,6 +85,12 @@ class SearchTree(TreeProof):
         self._memory = NOTHING.memory
         self.splits = list[npt.NDArray[Any]]()
         self.first = np.where(lb[self.relaxation.alive] > 0.5, INSIDE, FREE).astype(np.int8)
+
+    def _try_rule(self, in_play: int) -> None:
+        """Refuse a rule of the user's that fails on made nodes, of up to as many atoms as may be chosen here."""
+        name = self.settings.branching
+        rule_trial.check(name, self.rule, begin_memory(name, 1).shape[1], in_play)
+        rule_trial.check_learning(name, in_play)
 
     @property
     def bound(self) -> float:
@@ -326,7 +332,7 @@ class SearchTree(TreeProof):
 
     def separate(self, points: Iterable[Array]) -> bool:
         """Ask the separator about some σ (p,); whether there are more rows now."""
-        found = self.separation.found(points)
+        found = self.separation.found(points, lambda: self.run.must_stop)
         if found:
             self.strengthen(found)
         return bool(found)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import show_value
+from mipfs.plumbing.registry import Registry, part_of
 
-LOSSES = {
-    "hinge": "mipfs.losses.hinge",
-    "squared-hinge": "mipfs.losses.squared_hinge",
-    "logistic": "mipfs.losses.logistic",
-    "structural": "mipfs.losses.structural",
-}
+LOSSES = Registry(
+    "loss",
+    {
+        "hinge": "mipfs.losses.hinge",
+        "squared-hinge": "mipfs.losses.squared_hinge",
+        "logistic": "mipfs.losses.logistic",
+        "structural": "mipfs.losses.structural",
+    },
+)
 
 BUILT_IN = tuple(LOSSES)
 JOINT, ODDS = ("structural",), ("logistic",)
@@ -27,11 +30,15 @@ def get_loss(name: str) -> Any:
     Raises
     ------
     UsageError
-        No loss of that name.
+        No loss of that name, or its file has no ``LOSS``.
     """
     if not isinstance(name, str) or name not in LOSSES:
         raise UsageError(f"loss {show_value(name)} is not known; it is one of {', '.join(LOSSES)}")
-    return importlib.import_module(LOSSES[name]).LOSS
+    said = f"loss {show_value(name)}"
+    found = part_of(said, LOSSES[name], "LOSS", "an object of a class of mipfs.losses.base.Loss")
+    if isinstance(found, type):
+        raise UsageError(f"{said}: LOSS of {LOSSES[name]} is a class; it is an object: LOSS = {found.__name__}()")
+    return found
 
 
 def is_joint(name: object) -> bool:

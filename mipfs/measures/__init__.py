@@ -17,19 +17,23 @@ import numpy.typing as npt
 
 from mipfs.errors import UsageError
 from mipfs.measures.base import Measure, Violated
+from mipfs.plumbing.registry import Registry
 
 __all__ = ["MEASURES", "Measure", "Violated", "get_measure", "value"]
 
-MEASURES = {
-    "error": "mipfs.measures.error",
-    "f1": "mipfs.measures.fbeta",
-    "fbeta": "mipfs.measures.fbeta",
-    "precision-at-k": "mipfs.measures.at_k",
-    "recall-at-k": "mipfs.measures.at_k",
-    "prbep": "mipfs.measures.at_k",
-    "roc-auc": "mipfs.measures.roc_area",
-    "average-precision": "mipfs.measures.average_precision",
-}
+MEASURES = Registry(
+    "measure",
+    {
+        "error": "mipfs.measures.error",
+        "f1": "mipfs.measures.fbeta",
+        "fbeta": "mipfs.measures.fbeta",
+        "precision-at-k": "mipfs.measures.at_k",
+        "recall-at-k": "mipfs.measures.at_k",
+        "prbep": "mipfs.measures.at_k",
+        "roc-auc": "mipfs.measures.roc_area",
+        "average-precision": "mipfs.measures.average_precision",
+    },
+)
 WITH_BETA = ("fbeta",)
 MAX_BETA = 1e100
 """β² must be a number."""

@@ -7,9 +7,78 @@ import importlib
 from collections.abc import Iterable, Mapping, MutableMapping
 from importlib.metadata import entry_points
 from types import ModuleType
+from typing import Any, ClassVar
 
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import show_value
+
+
+class Registry(dict[str, str]):
+    """Modules by name, to which a program may add its own: the names that it begins with keep their modules.
+
+    Else a certificate would name a loss of the package and be about another one.
+
+    Parameters
+    ----------
+    kind : str, what is registered, for the message
+    own : mapping of name to module, those of the package
+
+    Attributes
+    ----------
+    entered : set of str, the modules that were entered into any registry beside the package's
+    """
+
+    entered: ClassVar[set[str]] = set()
+
+    def __init__(self, kind: str, own: Mapping[str, str]) -> None:
+        super().__init__(own)
+        self.kind = kind
+        self.own = dict(own)
+
+    def __setitem__(self, name: str, module: str) -> None:
+        """Enter a module.
+
+        Raises
+        ------
+        UsageError
+            The name is one of the package, for another module.
+        """
+        if self.own.get(name, module) != module:
+            raise UsageError(
+                f"the {self.kind} {name!r} is that of {self.own[name]}, which {show_value(module)} does not replace; "
+                "give yours another name"
+            )
+        super().__setitem__(name, module)
+        if name not in self.own:
+            Registry.entered.add(module)
+
+    def setdefault(self, name: str, module: str = "") -> str:
+        """The module of a name, which is entered where there is none."""
+        if name not in self:
+            self[name] = module
+        return self[name]
+
+    def update(self, *given: Any, **more: str) -> None:
+        """Enter several, one after the other."""
+        for name, module in dict(*given, **more).items():
+            self[name] = module
+
+    def __ior__(self, other: Any) -> Registry:  # type: ignore[override, misc]
+        """Enter several."""
+        self.update(other)
+        return self
+
+    def __reduce__(self) -> Any:
+        """A copy has the same entries, and the same own ones."""
+        return _registry_of, (self.kind, self.own, dict(self))
+
+
+def _registry_of(kind: str, own: Mapping[str, str], entries: Mapping[str, str]) -> Registry:
+    """A registry as it stood."""
+    made = Registry(kind, own)
+    made.clear()
+    made.update(entries)
+    return made
 
 
 def suggest_name(name: object, known: Iterable[str], otherwise: str) -> str:
@@ -36,6 +105,31 @@ def module_of(kind: str, name: str, registry: Mapping[str, str]) -> ModuleType:
         hint = suggest_name(name, registry, f"it is one of {', '.join(registry)}")
         raise UsageError(f"{kind} {show_value(name)} is not known; {hint}")
     return importlib.import_module(registry[name])
+
+
+def part_of(said: str, module: str, part: str, what: str) -> Any:
+    """What a file of an extension is entered for, such as its ``LOSS``.
+
+    Parameters
+    ----------
+    said : str, what names the extension, for the message
+    module, part : str
+    what : str, what the part is, in words
+
+    Raises
+    ------
+    UsageError
+        The module is not found, or has no such part.
+    """
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        raise UsageError(f"{said}: Python finds no module {module!r}; put its folder into sys.path") from error
+    if not hasattr(found, part):
+        raise UsageError(f"{said}: {module} has no {part}, {what}")
+    return getattr(found, part)
 
 
 def enter_offers(group: str, name: object, registry: MutableMapping[str, str]) -> None:

@@ -6,16 +6,15 @@ The room imports nothing of the solver's. The checker looks in this table for wh
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 from mipfs.errors import UsageError
-from mipfs.plumbing.registry import enter_offers
+from mipfs.plumbing.registry import Registry, enter_offers, part_of
 
 if TYPE_CHECKING:
     from mipfs.regularisers.base import Regulariser
 
-REGULARISERS = {"ridge": "mipfs.regularisers.ridge", "box": "mipfs.regularisers.box"}
+REGULARISERS = Registry("regulariser", {"ridge": "mipfs.regularisers.ridge", "box": "mipfs.regularisers.box"})
 """The module of every regulariser, by its name: ``KIND`` is its class there, `Stated` what the checker has of it."""
 
 
@@ -34,8 +33,11 @@ def get_regulariser(given: Any, **parameters: Any) -> Regulariser:
     enter_offers("mipfs.regularisers", given, REGULARISERS)
     if not isinstance(given, str) or given not in REGULARISERS:
         raise UsageError(f"regulariser {given!r} is not known; it is one of {', '.join(REGULARISERS)}")
+    kind = part_of(
+        f"regulariser {given!r}", REGULARISERS[given], "KIND", "a class of mipfs.regularisers.base.Regulariser"
+    )
     try:
-        made: Regulariser = importlib.import_module(REGULARISERS[given]).KIND(**parameters)
+        made: Regulariser = kind(**parameters)
     except TypeError as error:
         raise UsageError(f"regulariser {given!r}: {error}") from None
     return made

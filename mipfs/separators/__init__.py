@@ -9,15 +9,14 @@ taken, and the checkers derive it anew. It must depend on its arguments alone; t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import show_value
-from mipfs.plumbing.registry import enter_offers
+from mipfs.plumbing.registry import Registry, enter_offers, part_of
 
 if TYPE_CHECKING:  # commands that solve nothing list separators too
     from mipfs.selection.derived import ChvatalGomory
@@ -25,9 +24,12 @@ if TYPE_CHECKING:  # commands that solve nothing list separators too
 
     Separator = Callable[[Selection, npt.NDArray[np.float64]], Iterable[ChvatalGomory]]
 
-SEPARATORS = {
-    "covers": "mipfs.separators.covers",
-}
+SEPARATORS = Registry(
+    "separator",
+    {
+        "covers": "mipfs.separators.covers",
+    },
+)
 
 
 def get_separator(name: str) -> Separator:
@@ -41,9 +43,8 @@ def get_separator(name: str) -> Separator:
     enter_offers("mipfs.separators", name, SEPARATORS)
     if name not in SEPARATORS:
         raise UsageError(f"separate = {show_value(name)} is not known; it is one of {', '.join(SEPARATORS)}")
-    found: Any = import_module(SEPARATORS[name])
-    if not callable(getattr(found, "separate", None)):
-        raise UsageError(
-            f"separate = {show_value(name)}: {SEPARATORS[name]} has no function separate(selection, sigma)"
-        )
-    return found.separate  # type: ignore[no-any-return]
+    said = f"separate = {show_value(name)}"
+    found = part_of(said, SEPARATORS[name], "separate", "a function separate(selection, sigma)")
+    if not callable(found):
+        raise UsageError(f"{said}: {SEPARATORS[name]} has no function separate(selection, sigma)")
+    return found  # type: ignore[no-any-return]

@@ -108,6 +108,9 @@ class SeparationSettings(Declared):
     """Rows that are taken in a search at most."""
     broken: Tolerance = 1e-3
     """By how much σ must break a row, in whole numbers of its coefficients."""
+    looked_at: Count = 10_000
+    """Derivations of one answer that are looked at: a separator may yield without end, and what `at_once` takes of
+    more than these is hardly better. They take about half a second."""
 
 
 @dataclass(frozen=True)

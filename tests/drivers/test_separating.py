@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import signal
 import sys
+import time
 import types
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +20,12 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
 from mipfs.result.result import Status
-from mipfs.selection.derived import derived_bytes, derived_of
+from mipfs.result.status import StopReason
+from mipfs.selection.derived import ChvatalGomory, derived_bytes, derived_of
 from mipfs.selection.selection import Extras, Rows
 from mipfs.separators import SEPARATORS
 from mipfs.separators.covers import separate
+from mipfs.settings import BranchSettings, SeparationSettings
 from tests.oracles import brute_force
 from tests.two_checkers import data_of, remembered, verdicts, written
 
@@ -178,3 +183,75 @@ def test_what_a_separator_yields_is_looked_at(monkeypatch: pytest.MonkeyPatch) -
     entered(monkeypatch, None)
     with pytest.raises(UsageError, match="has no function separate"):
         mipfs.solve(problem, "branch", separate="own")
+
+
+def row_of(problem: Problem) -> ChvatalGomory:
+    """A row that follows from the first of the user's."""
+    return ChvatalGomory({0: Fraction(1, 100)})
+
+
+@pytest.mark.parametrize("ending", ["cap", "time", "signal"])
+def test_a_separator_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+    """By how many derivations are looked at, by the time limit, and by a signal, each of them alone."""
+    problem, yielded = budgeted(2), [0]
+
+    def endless(selection: Any, sigma: Any) -> Any:
+        while yielded[0] < 300_000:  # a test that fails ends too
+            yielded[0] += 1
+            if ending == "signal" and yielded[0] == 2000:
+                time.sleep(1.0)  # beyond the patience with a first step
+                signal.raise_signal(signal.SIGTERM)
+            yield row_of(problem)
+
+    entered(monkeypatch, endless)
+    mipfs.solve(problem, "branch")  # kernels are met
+    few = SeparationSettings(looked_at=50 if ending == "cap" else 10**9)
+    limit = 0.5 if ending == "time" else None
+    found = mipfs.solve(
+        problem, "branch", separate="own", threads=1, time_limit=limit, settings=BranchSettings(separation=few)
+    )
+    if ending == "cap":
+        assert found.status is Status.OPTIMAL
+        assert yielded[0] % 50 == 0
+    else:
+        expected = StopReason.TIME_LIMIT if ending == "time" else StopReason.INTERRUPTED
+        assert found.stop_reason is expected
+        assert 0 < yielded[0] < 300_000
+    assert found.counters["rows_added"] == 0
+    assert mipfs.verify(found, problem.data).accepted
+
+
+def test_a_separator_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = budgeted(2)
+
+    def alone(selection: Any) -> Any:
+        return []
+
+    def late(selection: Any, sigma: Any) -> Any:
+        yield row_of(problem)
+        raise KeyError("x")
+
+    for asked, message in ((alone, "TypeError: .*takes 1 positional"), (late, "KeyError: 'x'"), (lambda *_: 3, "iter")):
+        entered(monkeypatch, asked)
+        with pytest.raises(UsageError, match=rf"separate = 'own': separate\(selection, sigma\) of .*: .*{message}"):
+            mipfs.solve(problem, "branch", separate="own")
+
+
+def test_a_derivation_that_does_not_fit_names_the_separator(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = budgeted(2)
+    for one, message in (
+        (ChvatalGomory({99: Fraction(1)}), "a derived row has a multiplier of row 99 at an end that it does not have"),
+        (ChvatalGomory({0: Fraction(1)}, bounds={0: Fraction(-1)}), "a derived row has a negative multiplier"),
+        ("a row", "the separator yields 'a row'"),
+    ):
+        entered(monkeypatch, lambda selection, sigma, one=one: [one])
+        with pytest.raises(UsageError, match=f"separate = 'own': {message}"):
+            mipfs.solve(problem, "branch", separate="own")
+
+
+def test_the_rows_that_were_added_are_counted() -> None:
+    problem = budgeted(2, p=24, n=60, M=None, C=0.5)
+    found = mipfs.solve(problem, "branch", separate="covers")
+    assert found.claim is not None
+    assert found.counters["rows_added"] >= len(found.claim.entry().get("derived", []))
+    assert "rows_added" not in mipfs.solve(problem, "branch", iteration_limit=1).counters

@@ -17,37 +17,43 @@ from mipfs.data.unit import column_of_largest, is_ordinary
 from mipfs.errors import UsageError
 from mipfs.lab.baselines.linear import BaselineDescription
 from mipfs.plumbing.declared import Positive, Seed, arguments_of
-from mipfs.plumbing.registry import module_of
+from mipfs.plumbing.registry import Registry, module_of
 
 if TYPE_CHECKING:
     from mipfs.lab.baselines.linear import Linear
 
-BASELINES = {
-    "arom": "mipfs.lab.baselines.arom",
-    "fsv": "mipfs.lab.baselines.fsv",
-    "l1-svm": "mipfs.lab.baselines.l1_svm",
-    "l1-svm-own": "mipfs.lab.baselines.variants",
-    "l1-bmrm": "mipfs.lab.baselines.l1_bundle",
-    "group-lasso": "mipfs.lab.baselines.group_lasso",
-    "information-gain": "mipfs.lab.baselines.information_gain",
-    "l1-logistic": "mipfs.lab.baselines.l1_logistic",
-    "l1-logistic-own": "mipfs.lab.baselines.variants",
-    "lpsvm": "mipfs.lab.baselines.lpsvm",
-    "nmmkl": "mipfs.lab.baselines.nmmkl",
-    "onsvm": "mipfs.lab.baselines.onsvm",
-    "qcqp-ssvm": "mipfs.lab.baselines.qcqp_ssvm",
-    "r2w2": "mipfs.lab.baselines.r2w2",
-    "rfe": "mipfs.lab.baselines.rfe",
-    "rfe-hinge": "mipfs.lab.baselines.rfe_hinge",
-    "rfe-tan": "mipfs.lab.baselines.rfe_tan",
-    "rinaldi": "mipfs.lab.baselines.rinaldi",
-    "uniform": "mipfs.lab.baselines.uniform",
-}
-REFERENCES = {
-    "cd-svm": "mipfs.lab.baselines.variants",
-    "cd-logistic": "mipfs.lab.baselines.variants",
-    "svm-perf": "mipfs.lab.baselines.structural_svm",
-}
+BASELINES = Registry(
+    "baseline",
+    {
+        "arom": "mipfs.lab.baselines.arom",
+        "fsv": "mipfs.lab.baselines.fsv",
+        "l1-svm": "mipfs.lab.baselines.l1_svm",
+        "l1-svm-own": "mipfs.lab.baselines.variants",
+        "l1-bmrm": "mipfs.lab.baselines.l1_bundle",
+        "group-lasso": "mipfs.lab.baselines.group_lasso",
+        "information-gain": "mipfs.lab.baselines.information_gain",
+        "l1-logistic": "mipfs.lab.baselines.l1_logistic",
+        "l1-logistic-own": "mipfs.lab.baselines.variants",
+        "lpsvm": "mipfs.lab.baselines.lpsvm",
+        "nmmkl": "mipfs.lab.baselines.nmmkl",
+        "onsvm": "mipfs.lab.baselines.onsvm",
+        "qcqp-ssvm": "mipfs.lab.baselines.qcqp_ssvm",
+        "r2w2": "mipfs.lab.baselines.r2w2",
+        "rfe": "mipfs.lab.baselines.rfe",
+        "rfe-hinge": "mipfs.lab.baselines.rfe_hinge",
+        "rfe-tan": "mipfs.lab.baselines.rfe_tan",
+        "rinaldi": "mipfs.lab.baselines.rinaldi",
+        "uniform": "mipfs.lab.baselines.uniform",
+    },
+)
+REFERENCES = Registry(
+    "classifier",
+    {
+        "cd-svm": "mipfs.lab.baselines.variants",
+        "cd-logistic": "mipfs.lab.baselines.variants",
+        "svm-perf": "mipfs.lab.baselines.structural_svm",
+    },
+)
 
 
 SEEDS = 2**32

@@ -8,27 +8,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mipfs.plumbing.registry import module_of
+from mipfs.plumbing.registry import Registry, module_of
 
 if TYPE_CHECKING:
     from mipfs.lab.experiments.study import Study
 
-STUDIES = {
-    "aytug": "mipfs.lab.experiments.aytug",
-    "exactness": "mipfs.lab.experiments.exactness",
-    "fgm": "mipfs.lab.experiments.fgm",
-    "tan-2014": "mipfs.lab.experiments.tan2014",
-    "tan-2014-sparse": "mipfs.lab.experiments.tan2014_sparse",
-    "measures": "mipfs.lab.experiments.measures",
-    "recall": "mipfs.lab.experiments.recall",
-    "gap": "mipfs.lab.experiments.gap",
-    "as-good": "mipfs.lab.experiments.as_good",
-    "recovery": "mipfs.lab.experiments.recovery",
-    "prices": "mipfs.lab.experiments.prices",
-    "rules": "mipfs.lab.experiments.rules",
-    "provable": "mipfs.lab.experiments.provable",
-    "sketch": "mipfs.lab.experiments.sketch",
-}
+STUDIES = Registry(
+    "study",
+    {
+        "aytug": "mipfs.lab.experiments.aytug",
+        "exactness": "mipfs.lab.experiments.exactness",
+        "fgm": "mipfs.lab.experiments.fgm",
+        "tan-2014": "mipfs.lab.experiments.tan2014",
+        "tan-2014-sparse": "mipfs.lab.experiments.tan2014_sparse",
+        "measures": "mipfs.lab.experiments.measures",
+        "recall": "mipfs.lab.experiments.recall",
+        "gap": "mipfs.lab.experiments.gap",
+        "as-good": "mipfs.lab.experiments.as_good",
+        "recovery": "mipfs.lab.experiments.recovery",
+        "prices": "mipfs.lab.experiments.prices",
+        "rules": "mipfs.lab.experiments.rules",
+        "provable": "mipfs.lab.experiments.provable",
+        "sketch": "mipfs.lab.experiments.sketch",
+    },
+)
 """Name to file, in the order of the index."""
 
 

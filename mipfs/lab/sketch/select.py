@@ -19,17 +19,20 @@ from mipfs.lab.sketch.source import Source
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Declared, NumberRange, Seed, check_arguments
 from mipfs.plumbing.machine import one_blas_thread
-from mipfs.plumbing.registry import module_of
+from mipfs.plumbing.registry import Registry, module_of
 from mipfs.report.blocks import NamedValues, ReportBlock, Reported, Sentence, Table
 
-METHODS = {
-    "bss": "mipfs.lab.sketch.bss",
-    "leverage": "mipfs.lab.sketch.leverage",
-    "approx-bss": "mipfs.lab.sketch.approximate_bss",
-    "approx-leverage": "mipfs.lab.sketch.approximate_leverage",
-    "rrqr": "mipfs.lab.sketch.rank_revealing_qr",
-    "uniform": "mipfs.lab.sketch.uniform",
-}
+METHODS = Registry(
+    "method",
+    {
+        "bss": "mipfs.lab.sketch.bss",
+        "leverage": "mipfs.lab.sketch.leverage",
+        "approx-bss": "mipfs.lab.sketch.approximate_bss",
+        "approx-leverage": "mipfs.lab.sketch.approximate_leverage",
+        "rrqr": "mipfs.lab.sketch.rank_revealing_qr",
+        "uniform": "mipfs.lab.sketch.uniform",
+    },
+)
 
 BY_RANK = ("bss", "leverage")
 """The methods that are told by the singular directions, of which `rank` may ask for the leading ones."""
