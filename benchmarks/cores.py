@@ -59,6 +59,7 @@ PROBLEMS: dict[str, Callable[[], Problem | None]] = {
     "sonar5": lambda: real("sonar", 5, 1.0),
     "sonar10": lambda: real("sonar", 10, 1.0),
     "500x100": lambda: drawn(500, 100, 20, 32.0),
+    "500x100-52": lambda: drawn(500, 100, 52, 32.0),
     "spambase10": lambda: real("spambase", 10, 0.1),
     "spambase10-1": lambda: real("spambase", 10, 1.0),
     "spambase10-10": lambda: real("spambase", 10, 10.0),

@@ -54,11 +54,12 @@ def enter(given: Sequence[str]) -> None:
     Raises
     ------
     UsageError
-        It cannot be imported, has none of these, or another module has the name.
+        It cannot be imported, or another module has the name.
     """
     if not given:
         return
     from mipfs.branching import RULES
+    from mipfs.cli.errors import complain
     from mipfs.losses import LOSSES
     from mipfs.plumbing.registry import Registry, find_offered_module
     from mipfs.plumbing.user_file import import_user_file
@@ -70,9 +71,10 @@ def enter(given: Sequence[str]) -> None:
         tables = ("LOSS", LOSSES), ("KIND", REGULARISERS), ("choose", RULES), ("separate", SEPARATORS)
         itself = {module.__name__, *(one for one in Registry.entered if one.startswith(f"{module.__name__}."))}
         if not any(hasattr(module, what) for what, _ in tables) and not itself & Registry.entered:
-            raise UsageError(
+            complain(
                 f"--module {text}: has none of LOSS (a loss), KIND (a regulariser), choose (a branching rule) and "
-                "separate (a separator), so that it enters nothing"
+                "separate (a separator), so that it enters none of these",
+                "warning",
             )
         for what, table in tables:
             if not hasattr(module, what):

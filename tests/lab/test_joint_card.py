@@ -292,8 +292,8 @@ def test_words_of_which_the_result_uses_none(tmp_path: Path) -> None:
 
 def test_a_stopped_search_shows_the_gap_that_it_proved(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
-    X = rng.normal(size=(120, 12))
-    y = np.where(X @ rng.normal(size=12) + rng.normal(size=120) > 0, 1.0, -1.0)
+    X = rng.normal(size=(120, 24))
+    y = np.where(X @ rng.normal(size=24) + rng.normal(size=120) > 0, 1.0, -1.0)
     data = Instance.from_arrays(X, y, scale="standard")
     result = mipfs.solve(mipfs.Problem(data, M=5, loss="logistic"))
     for limit in (0.2, 1e-3):  # within the second no dual vector proves more than 0 at the root
