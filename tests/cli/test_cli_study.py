@@ -24,7 +24,8 @@ def test_the_command_lists_runs_and_indexes(cli: Cli, tmp_path: Path) -> None:
     document = json.loads(outcome.out)
     assert (document["kind"], document["name"], document["done"]) == ("study", "aytug", 2)
     exact = [row for row in document["rows"] if row["method"] == "exact"]
-    assert all(row["proven"] and row["match"] for row in exact)
+    assert all(row["proven"] for row in exact)
+    assert [row["overlap"] for row in exact] == [20, 16]  # of 20 features, in or out as they should be
     outcome = cli("study", "--index", "-o", folder.parent)
     assert (outcome.code, outcome.out) == (0, f"written to {folder.parent / PAGE}\n")
     assert "[aytug](aytug/README.md)" in (folder.parent / PAGE).read_text(encoding="utf-8")
