@@ -2943,19 +2943,17 @@ class Possible:
         self.tree, self.stated, self.level = tree, tree.stated, level
         self.found = set(), set()
         self.rows = [(row.terms, row.low, row.high) for row in tree.rows if row.terms and not any(row.extra.values())]
+        if self.rows:
+            self.rows.append((dict.fromkeys(range(self.stated.p), 1), None, self.stated.M))
         stack = [(0, *tree.root())]
         while stack:
             node, state, ends = stack.pop()
-            if tree.feature[node] in (-1, SCREENED):
-                state = self.row_by_row(state)
-                if state is None:
-                    continue
             room = self.stated.M - state.count(1)
             if room < 0 or any(a is not None and b is not None and a > b for a, b in ends):
                 continue
             on, (low, high) = tree.feature[node], tree.children[node]
             if on == -1:
-                self.leaf(node, state, ends, room)
+                self.leaf(node, state, ends)
             elif on == SCREENED:
                 found = tree.screened(node, state, ends, room, level, True)
                 if found is not None:
@@ -2969,16 +2967,19 @@ class Possible:
             else:
                 stack += tree.narrowed(node, state, ends)
 
+    def reach(self, state):
+        """The least and the largest sum of every row, beside its coefficients and ends."""
+        for terms, low, high in self.rows:
+            least = sum(a for j, a in terms.items() if state[j] == 1 or (state[j] == FREE and a < 0))
+            most = sum(a for j, a in terms.items() if state[j] == 1 or (state[j] == FREE and a > 0))
+            yield terms, least, most, low, high
+
     def row_by_row(self, state):
         """What the rows fix, each by itself, until nothing changes; None where one of them leaves no selection."""
-        if not self.rows:
-            return state
         found, before = bytearray(state), None
         while found != before:
             before = bytes(found)
-            for terms, low, high in [*self.rows, (dict.fromkeys(range(self.stated.p), 1), None, self.stated.M)]:
-                least = sum(a for j, a in terms.items() if found[j] == 1 or (found[j] == FREE and a < 0))
-                most = sum(a for j, a in terms.items() if found[j] == 1 or (found[j] == FREE and a > 0))
+            for terms, least, most, low, high in self.reach(found):
                 if (low is not None and most < low) or (high is not None and least > high):
                     return None
                 for j, a in terms.items():
@@ -2995,8 +2996,30 @@ class Possible:
         sums = ((sum(terms.get(j, 0) for j in ones), low, high) for terms, low, high in self.rows)
         return all((low is None or low <= value) and (high is None or value <= high) for value, low, high in sums)
 
-    def leaf(self, node, state, ends, room):
+    def untouched(self, state):
+        """Whether rows are so far from their ends that `row_by_row` fixes no more once a free atom j has a value."""
+        rows = [
+            (terms, least, most, max((abs(a) for j, a in terms.items() if state[j] == FREE), default=0), low, high)
+            for terms, least, most, low, high in self.reach(state)
+        ]
+
+        def is_untouched(j, value):
+            for terms, least, most, step, low, high in rows:
+                a = terms.get(j, 0)
+                is_least_larger = (a > 0) == bool(value)
+                if a and is_least_larger and high is not None and least + abs(a) + step > high:
+                    return False
+                if a and not is_least_larger and low is not None and most - abs(a) - step < low:
+                    return False
+            return True
+
+        return is_untouched
+
+    def leaf(self, node, state, ends):
         """What may be in or out at a leaf."""
+        state = self.row_by_row(state)
+        if state is None:
+            return
         may_be_in, may_be_out = self.found
         dual = self.tree.dual[node]
         if dual == -3 and self.tree.without_whole(node, state, ends):
@@ -3004,19 +3027,21 @@ class Possible:
         line = None if dual == -3 else self.tree.line(None if dual == -2 else dual, self.tree.multiplier[node])
         level = 0 if dual == -2 else self.level
         inside = [j for j, s in enumerate(state) if s == 1]
+        is_untouched = self.untouched(state)
 
-        def fits(state, room, ones):
-            if room < 0 or not (self.hold(ones) or self.row_by_row(state) is not None):
+        def fits(j, value):
+            one = state[:j] + bytes([value]) + state[j + 1 :]
+            ones = [*inside, j] if value == 1 and state[j] == FREE else inside
+            room = self.stated.M - len(ones)
+            if room < 0 or not (self.hold(ones) or is_untouched(j, value) or self.row_by_row(one) is not None):
                 return False
-            value = None if line is None else line.least(state, ends, room)[0]
-            return value is None or level is None or value <= level
+            least = None if line is None else line.least(one, ends, room)[0]
+            return least is None or level is None or least <= level
 
         for j, s in enumerate(state):
-            if s != 0 and j not in may_be_in:
-                one = state[:j] + b"\1" + state[j + 1 :]
-                if fits(one, room - (s == FREE), inside if s == 1 else [*inside, j]):
-                    may_be_in.add(j)
-            if s != 1 and j not in may_be_out and fits(state[:j] + b"\0" + state[j + 1 :], room, inside):
+            if s != 0 and j not in may_be_in and fits(j, 1):
+                may_be_in.add(j)
+            if s != 1 and j not in may_be_out and fits(j, 0):
                 may_be_out.add(j)
 
 

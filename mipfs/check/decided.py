@@ -2,11 +2,10 @@
 
     limit = U + g|U|,     bound of a leaf given σ_j = v  =  (leaf) over its selections with σ_j = v
 
-Rows by themselves fix atoms at a leaf and at a node that is screened (`mipfs.check.row_by_row`); the latter then fixes
-what its dual vector lifts above the limit. At a leaf atom j may be in where the
-bound given σ_j = 1 is at most the limit, and may be out where the one given σ_j = 0 is, if rows by themselves leave a
-selection then. What may be out at no leaf is
-in every selection of S whose value is at most the limit; what may be in at no leaf is in none.
+A node that is screened fixes here what its dual vector lifts above the limit, and rows by themselves fix atoms at a
+leaf (`mipfs.check.row_by_row`). There atom j may be in where the bound given σ_j = 1 is at most the limit, and may be
+out where the one given σ_j = 0 is, if the rows leave a selection then. What may be out at no leaf is in every selection
+of S whose value is at most the limit; what may be in at no leaf is in none.
 
 Many nodes are looked at together, for all limits: with the k atoms of most negative cost taken, and room for no more,
 the bounds given σ_j = 0 and 1 of all j come from the sums of these but one. Sums are rounded down by what their terms
@@ -198,7 +197,6 @@ class PossibleAtoms:
 
     def _go_on(self, rows: NodeRows) -> None:
         rows = rows.some(self._is_undecided(rows))
-        rows = self._fix_row_by_row(rows)
         feature = self._feature[rows.node]
         is_leaf, is_screened = feature < 0, feature == SCREENED
         self._evaluate_leaves(rows.some(is_leaf & (self._dual[rows.node] != WITHOUT)))
@@ -218,15 +216,9 @@ class PossibleAtoms:
         return np.asarray(fits & new.any(axis=1))
 
     def _fix_row_by_row(self, rows: NodeRows) -> NodeRows:
-        """What the rows fix at leaves and screened nodes; without those where they leave no selection."""
-        feature = self._feature[rows.node]
-        at = np.flatnonzero((feature < 0) | (feature == SCREENED)) if self._row_by_row.terms else ()
-        if not len(at):
-            return rows
-        state, is_left = rows.state.copy(), np.ones(rows.node.size, dtype=bool)
-        state[at], is_empty = self._row_by_row.fix(rows.state[at])
-        is_left[at] = ~is_empty
-        return rows._replace(state=state).some(is_left)
+        """Leaves with what the rows fix there, but for those where they leave no selection."""
+        state, is_empty = self._row_by_row.fix(rows.state)
+        return rows._replace(state=state).some(~is_empty)
 
     def _push_rows(self, rows: NodeRows) -> None:
         if rows.node.size:
@@ -271,17 +263,32 @@ class PossibleAtoms:
         self._push_rows(NodeRows(self._children[rows.node, 0], rows.limit, rows.ends, state).some(left))
 
     def _evaluate_leaves(self, rows: NodeRows) -> None:
+        """Note what may be in and out at leaves; rows are asked only where the bounds allow what is not known yet."""
         if not rows.node.size:
             return
+        allowed = self._allow_by_bounds(rows)
+        if self._row_by_row.terms:
+            is_new = np.any(
+                allowed[0] & ~self.may_be_in[rows.limit] | allowed[1] & ~self.may_be_out[rows.limit], axis=1
+            )
+            rows = self._fix_row_by_row(rows.some(is_new))
+            allowed = self._allow_by_bounds(rows)
+        self._note_possible(rows, *allowed)
+
+    def _allow_by_bounds(self, rows: NodeRows) -> tuple[Mask, Mask]:
+        """What may be in and out at leaves as their bounds have it, (B, p) each."""
+        may_be_in = np.zeros(rows.state.shape, dtype=bool)
+        if not rows.node.size:
+            return may_be_in, may_be_in
         alive, found = self._bounds_of_unfixed(rows)
         level = np.where(self._dual[rows.node] == REFUTED, 0.0, self.levels[rows.limit])[:, None]
-        may_be_in = np.zeros(rows.state.shape, dtype=bool)
         may_be_out = np.repeat(found.whole[:, None] <= level, rows.state.shape[1], axis=1)
         may_be_in[:, alive], may_be_out[:, alive] = found.at_one <= level, found.at_zero <= level
-        self._note_possible(rows, may_be_in, may_be_out)
+        return may_be_in, may_be_out
 
     def _leaves_without_integers(self, rows: NodeRows) -> None:
         """Leaves without whole numbers: where their combinations do not show it, what is free may be both."""
+        rows = self._fix_row_by_row(rows)
         for row, node in enumerate(rows.node.tolist()):
             fixed = _LeafStates(rows.state[row], self._ends[int(rows.ends[row])])
             if not self._combinations.show_empty(int(self._multiplier[node]), fixed):
@@ -291,22 +298,23 @@ class PossibleAtoms:
 
     def _note_possible(self, rows: NodeRows, may_be_in: Mask, may_be_out: Mask) -> None:
         """Note what the bounds of leaves allow (B, p), and the rows, each by itself, do too."""
-        by_zero, by_one = self._row_by_row.hold_without_more(rows.state)
-        for value, allowed, holds, known in (
-            (1, may_be_in, by_one, self.may_be_in),
-            (0, may_be_out, by_zero, self.may_be_out),
-        ):
-            for k in range(self.levels.size):
-                known[k] |= (allowed & holds)[rows.limit == k].any(axis=0)
-            nodes, atoms = np.nonzero(allowed & ~known[rows.limit])
-            for at in range(0, nodes.size, self._at_once):
-                b, j = nodes[at : at + self._at_once], atoms[at : at + self._at_once]
-                is_new = ~known[rows.limit[b], j]
-                b, j = b[is_new], j[is_new]
-                state = rows.state[b]
-                state[np.arange(j.size), j] = value
-                is_left = ~self._row_by_row.fix(state)[1]
-                known[rows.limit[b[is_left]], j[is_left]] = True
+        at_zero, at_one = self._row_by_row.surely_leave_some(rows.state)
+        self._note(rows, 1, may_be_in, at_one, self.may_be_in)
+        self._note(rows, 0, may_be_out, at_zero, self.may_be_out)
+
+    def _note(self, rows: NodeRows, value: int, allowed: Mask, is_sure: Mask, known: Mask) -> None:
+        """Enter in `known` (k, p) the atoms that some node allows at a value, where rows leave a selection then."""
+        for k in range(self.levels.size):
+            known[k] |= (allowed & is_sure)[rows.limit == k].any(axis=0)
+        nodes, atoms = np.nonzero(allowed & ~known[rows.limit])
+        for at in range(0, nodes.size, self._at_once):
+            b, j = nodes[at : at + self._at_once], atoms[at : at + self._at_once]
+            is_new = ~known[rows.limit[b], j]
+            b, j = b[is_new], j[is_new]
+            state = rows.state[b]
+            state[np.arange(j.size), j] = value
+            is_left = ~self._row_by_row.fix(state)[1]
+            known[rows.limit[b[is_left]], j[is_left]] = True
 
     def _bounds_of_unfixed(self, rows: NodeRows) -> tuple[Integers, GivenEach]:
         """The atoms (k,) that are not fixed to 0 in all of the rows, and the bounds that belong to these."""

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.check.rounding import U
+from mipfs.check.rounding import Array, Integers, U
 from mipfs.check.statement import Statement
 
 Mask = npt.NDArray[np.bool_]
@@ -62,33 +62,58 @@ class RowByRow:
             left = left[has_more & ~is_empty[left]]
         return state, is_empty
 
-    def hold_without_more(self, state: States) -> tuple[Mask, Mask]:
-        """Whether all rows hold if no atom is in but those that are fixed to 1 (B, 1), or one more (B, p).
+    def surely_leave_some(self, state: States) -> tuple[Mask, Mask]:
+        """Where `fix` is known to find a selection left once one atom more is fixed to 0, and to 1, (B, p) each.
 
-        Where they do, `fix` finds a selection left once that atom is fixed to 0, or to 1.
+        Either all rows hold if no other atom is in, or the rows of that atom are so far from their ends that nothing
+        more is fixed. `state` is as `fix` leaves it.
         """
         if not self.terms:
-            return np.ones((state.shape[0], 1), dtype=bool), np.ones(state.shape, dtype=bool)
-        a = np.where(state[:, self._atom] == 1, 0.0, self._a)
-        sums = np.add.reduceat(self._a - a, self._start, axis=1)
+            every = np.ones(state.shape, dtype=bool)
+            return every, every
+        at_zero, at_one = self._hold_without_more(state)
+        least, most = self._reach(state)
+        free = state[:, self._atom] < 0
+        size = np.abs(self._a)
+        step = size + np.maximum.reduceat(np.where(free, size, 0.0), self._start, axis=1)[:, self._row]
+        rises_too_far = least[:, self._row] + step > self._upper[self._row]
+        falls_too_far = most[:, self._row] - step < self._lower[self._row]
+        is_positive = self._a > 0.0
+        at_zero |= self._count_by_atom(np.where(is_positive, falls_too_far, rises_too_far)) == 0
+        at_one |= self._count_by_atom(np.where(is_positive, rises_too_far, falls_too_far)) == 0
+        return at_zero, at_one
+
+    def _hold_without_more(self, state: States) -> tuple[Mask, Mask]:
+        """Whether all rows hold if no atom is in but those that are fixed to 1, and if one more is, (B, p) each."""
+        more = np.where(state[:, self._atom] == 1, 0.0, self._a)
+        sums = np.add.reduceat(self._a - more, self._start, axis=1)
         is_off = (sums < self._lower) | (sums > self._upper)
-        more = sums[:, self._row] + a
-        is_off_then = (more < self._lower[self._row]) | (more > self._upper[self._row])
-        change = is_off_then.astype(np.int64) - is_off[:, self._row]
+        then = sums[:, self._row] + more
+        is_off_then = (then < self._lower[self._row]) | (then > self._upper[self._row])
         count = is_off.sum(axis=1)[:, None]
-        return count == 0, count + (self._of_atom @ change.T).T == 0
+        change = self._count_by_atom(is_off_then) - self._count_by_atom(is_off[:, self._row])
+        return np.repeat(count == 0, self.p, axis=1), count + change == 0
+
+    def _count_by_atom(self, terms: Mask) -> Integers:
+        """How many of some terms (B, terms) are of every atom, (B, p)."""
+        return np.asarray((self._of_atom @ terms.astype(np.int64).T).T)
+
+    def _reach(self, state: States) -> tuple[Array, Array]:
+        """The least and the largest sum of every row, (B, rows) each."""
+        value, a = state[:, self._atom], self._a
+        least = np.where(value < 0, np.minimum(a, 0.0), a * value)
+        most = np.where(value < 0, np.maximum(a, 0.0), a * value)
+        return np.add.reduceat(least, self._start, axis=1), np.add.reduceat(most, self._start, axis=1)
 
     def _go_through(self, state: States) -> tuple[Mask, Mask]:
         """Fix in place what each row fixes; at which nodes none is left, and where something was fixed."""
-        value, a = state[:, self._atom], self._a
-        least = np.add.reduceat(np.where(value < 0, np.minimum(a, 0.0), a * value), self._start, axis=1)
-        most = np.add.reduceat(np.where(value < 0, np.maximum(a, 0.0), a * value), self._start, axis=1)
+        least, most = self._reach(state)
         is_empty = np.any((most < self._lower) | (least > self._upper), axis=1)
-        free, size = value < 0, np.abs(a)
+        free, size = state[:, self._atom] < 0, np.abs(self._a)
         needs_most = free & (most[:, self._row] - size < self._lower[self._row])
         needs_least = free & (least[:, self._row] + size > self._upper[self._row])
-        self._set(state, needs_most, a > 0.0)
-        self._set(state, needs_least, a < 0.0)
+        self._set(state, needs_most, self._a > 0.0)
+        self._set(state, needs_least, self._a < 0.0)
         return is_empty, np.any(needs_most | needs_least, axis=1)
 
     def _set(self, state: States, where: Mask, is_one: Mask) -> None:

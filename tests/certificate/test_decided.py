@@ -52,7 +52,7 @@ def test_a_row_with_costs_without_an_end_says_nothing() -> None:
 def test_rows_by_themselves_fix_what_each_of_them_implies_until_nothing_changes() -> None:
     """Against all selections that one end of one row allows."""
     rng = np.random.default_rng(5)
-    fixed = emptied = 0
+    fixed = emptied = known = asked = 0
     for _ in range(300):
         p, r = int(rng.integers(2, 7)), int(rng.integers(1, 4))
         M = int(rng.integers(1, p + 1))
@@ -65,14 +65,19 @@ def test_rows_by_themselves_fix_what_each_of_them_implies_until_nothing_changes(
         given = rng.choice([-1, -1, -1, 0, 1], size=(4, p)).astype(np.int8)
         row_by_row = RowByRow(statement)
         state, is_empty = row_by_row.fix(given)
-        by_zero, by_one = row_by_row.hold_without_more(given)
+        sure = row_by_row.surely_leave_some(state)
+        if row_by_row.terms:
+            by_zero, by_one = row_by_row._hold_without_more(given)
         dense = A.toarray()
         alone = [k for k in range(r) if dense[k, :p].any() and not dense[k, p]]
         rows = [(sign * dense[k, :p], sign * end[k]) for k in alone for sign, end in ((1, upper), (-1, lower))]
         rows += [(np.ones(p), float(M))] if rows else []
         for node in range(4):
             inside = given[node] == 1
-            assert by_zero[node] == all(inside @ a <= end for a, end in rows)
+            if not rows:
+                assert np.all(sure)
+                continue
+            assert np.all(by_zero[node] == all(inside @ a <= end for a, end in rows))
             for j in range(p):
                 more = inside | (np.arange(p) == j)
                 assert by_one[node, j] == all(more @ a <= end for a, end in rows)
@@ -90,9 +95,17 @@ def test_rows_by_themselves_fix_what_each_of_them_implies_until_nothing_changes(
             assert is_empty[node] == (not left)
             if left:
                 np.testing.assert_array_equal(state[node], wanted)
+            for value, j in itertools.product((0, 1), np.flatnonzero(state[node] < 0) if left else ()):
+                further = state[[node]]
+                further[0, j] = value
+                leaves_some = not row_by_row.fix(further)[1][0]
+                assert leaves_some or not sure[value][node, j]
+                known += int(sure[value][node, j])
+                asked += 1
             fixed += int(left and np.any(wanted != given[node]))
             emptied += not left
     assert min(fixed, emptied) > 50
+    assert 0.7 * asked < known < asked  # the others are fixed and looked at
 
 
 @pytest.fixture(scope="module")
