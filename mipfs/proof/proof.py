@@ -516,19 +516,18 @@ class Proof:
             capacity = max(int(GROWTH * self._feature.size), self._size)
             empties = {"_feature": -1, "_children": -1, "_dual": OPEN, "_multiplier": -1, "_value": -np.inf}
             for name, empty in empties.items():
-                setattr(self, name, _grown(vars(self).pop(name), capacity, empty))
+                self._grow(name, capacity, empty)
         return first
 
-
-def _grown(array: npt.NDArray[Any], count: int, empty: float) -> npt.NDArray[Any]:
-    """An array with `count` entries, those beyond its own `empty`: moved as whole pages, where nothing else has it."""
-    before = array.shape[0]
-    try:
-        array.resize((count, *array.shape[1:]))
-    except ValueError:  # it is another proof's as well, or there is a view of it
-        array = np.concatenate([array, np.empty((count - before, *array.shape[1:]), dtype=array.dtype)])
-    array[before:] = empty
-    return array
+    def _grow(self, name: str, count: int, empty: float) -> None:
+        """Give an array `count` entries, those beyond its own `empty`: moved as whole pages, if nothing else has it."""
+        before, *rest = getattr(self, name).shape
+        try:
+            getattr(self, name).resize((count, *rest))
+        except ValueError:  # another proof has it too, or there is a view of it
+            more = np.empty((count - before, *rest), dtype=getattr(self, name).dtype)
+            setattr(self, name, np.concatenate([getattr(self, name), more]))
+        getattr(self, name)[before:] = empty
 
 
 def _multipliers_key(multipliers: Multipliers) -> int:
