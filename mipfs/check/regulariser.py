@@ -23,6 +23,7 @@ from mipfs.check.stated import statement_of
 TRIED, SECTIONS = 4, 40
 """Features of a dual vector whose h is held against r, and golden sections that look for the best w."""
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+"""The ratio of the golden section: one of two places is a place of the next section too."""
 
 
 class Stated(Protocol):
@@ -86,11 +87,17 @@ def _hold_against_values(regulariser: Stated, j: int, omega: float) -> None:
         )
         return found
 
+    one, other = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_one, at_other = reached(one), reached(other)
     for _ in range(SECTIONS):
-        one, other = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-        at_one, at_other = reached(one), reached(other)
-        is_left = at_other is None or (at_one is not None and at_one >= at_other)
-        low, high = (low, other) if is_left else (one, high)
+        if at_other is None or (at_one is not None and at_one >= at_other):
+            high, other, at_other = other, one, at_one
+            one = high - GOLDEN * (high - low)
+            at_one = reached(one)
+        else:
+            low, one, at_one = one, other, at_other
+            other = low + GOLDEN * (high - low)
+            at_other = reached(other)
 
 
 def terms_above(regulariser: Stated, ids: Integers, w: list[Fraction], sigma: Array) -> float:
