@@ -104,6 +104,8 @@ def test_a_name_of_the_package_keeps_its_module(table: Registry) -> None:
     with pytest.raises(UsageError, match="give yours another name"):
         other.setdefault(name, "mine")
     assert dict(copy.deepcopy(other)) == dict(other)
+    joined = {**before, "a": "b"}
+    assert (type(table | {"a": "b"}), table | {"a": "b"}, {"a": "b"} | table) == (dict, joined, joined)
     assert dict(table) == before
 
 

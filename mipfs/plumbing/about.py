@@ -11,6 +11,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+GIT_SECONDS = 20.0
+"""What git may take to say what a folder holds, as on a slow disk; the commit is not known else."""
+
 
 @cache
 def machine() -> dict[str, Any]:
@@ -54,4 +57,4 @@ def commit() -> str | None:
 def _git(folder: Path, *asked: str) -> str:
     """What git says of a folder."""
     command = ["git", "--no-optional-locks", "-C", str(folder), *asked]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20.0).stdout.strip()
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=GIT_SECONDS).stdout.strip()

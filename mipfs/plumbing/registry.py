@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import difflib
 import importlib
+from collections import UserDict
 from collections.abc import Iterable, Mapping, MutableMapping
 from importlib.metadata import entry_points
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import show_value
 
 
-class Registry(dict[str, str]):
+class Registry(UserDict[str, str]):
     """Modules by name, to which a program may add its own: the names that it begins with keep their modules.
 
     Else a certificate would name a loss of the package and be about another one.
@@ -31,9 +32,8 @@ class Registry(dict[str, str]):
     entered: ClassVar[set[str]] = set()
 
     def __init__(self, kind: str, own: Mapping[str, str]) -> None:
+        self.kind, self.own = kind, dict(own)
         super().__init__(own)
-        self.kind = kind
-        self.own = dict(own)
 
     def __setitem__(self, name: str, module: str) -> None:
         """Enter a module.
@@ -52,33 +52,18 @@ class Registry(dict[str, str]):
         if name not in self.own:
             Registry.entered.add(module)
 
-    def setdefault(self, name: str, module: str = "") -> str:
-        """The module of a name, which is entered where there is none."""
-        if name not in self:
-            self[name] = module
-        return self[name]
+    def __or__(self, other: Any) -> dict[str, str]:  # type: ignore[override]
+        """What both have, no registry any more."""
+        return dict(self) | dict(other)
 
-    def update(self, *given: Any, **more: str) -> None:
-        """Enter several, one after the other."""
-        for name, module in dict(*given, **more).items():
-            self[name] = module
+    def __ror__(self, other: Any) -> dict[str, str]:  # type: ignore[override]
+        """What both have, no registry any more."""
+        return dict(other) | dict(self)
 
-    def __ior__(self, other: Any) -> Registry:  # type: ignore[override, misc]
-        """Enter several."""
+    def __ior__(self, other: Any) -> Self:  # type: ignore[override]
+        """Enter several, one by one: that of the base class enters them unseen."""
         self.update(other)
         return self
-
-    def __reduce__(self) -> Any:
-        """A copy has the same entries, and the same own ones."""
-        return _registry_of, (self.kind, self.own, dict(self))
-
-
-def _registry_of(kind: str, own: Mapping[str, str], entries: Mapping[str, str]) -> Registry:
-    """A registry as it stood."""
-    made = Registry(kind, own)
-    made.clear()
-    made.update(entries)
-    return made
 
 
 def suggest_name(name: object, known: Iterable[str], otherwise: str) -> str:

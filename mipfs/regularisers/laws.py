@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mipfs.errors import UsageError
+from mipfs.plumbing.extension import is_own
 
 SIZES = np.geomspace(1e-6, 1e3, 91)
 TRIED = (*(-SIZES[::-1]).tolist(), 0.0, *SIZES.tolist())
@@ -30,7 +31,7 @@ def check(regulariser: Any, count: int) -> None:
     ------
     UsageError
     """
-    if type(regulariser).__module__.startswith("mipfs."):
+    if is_own(type(regulariser).__module__):
         return
     few = min(count, FEATURES)
     regulariser.check(count)

@@ -27,6 +27,7 @@ from mipfs.errors import UsageError
 from mipfs.losses import LOSSES
 from mipfs.plumbing.declared import Count, check_value
 from mipfs.plumbing.machine import begin_lightly, cores, safe_path, sharing_cores
+from mipfs.plumbing.registry import Registry
 from mipfs.plumbing.signals import hearing_signals
 from mipfs.regularisers import REGULARISERS
 from mipfs.run import warm_up
@@ -35,7 +36,7 @@ from mipfs.separators import SEPARATORS
 BEGIN_SECONDS = 0.5
 """After which other processes begin, each of which takes a second to be there."""
 POLL_SECONDS = 0.05
-REGISTRIES: tuple[dict[str, str], ...] = (LOSSES, REGULARISERS, RULES, SEPARATORS)
+REGISTRIES: tuple[Registry, ...] = (LOSSES, REGULARISERS, RULES, SEPARATORS)
 """What a program may have entered names into; processes are told of them."""
 
 T = TypeVar("T")
