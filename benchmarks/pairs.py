@@ -98,6 +98,10 @@ def main() -> None:
     if asked.serve:
         serve(asked.serve[0], int(asked.serve[1]), float(asked.serve[2]))
         return
+    lacks = [] if os.environ.get("MIPFS_DATA") else [name for name in asked.only if name in READ]
+    if lacks:
+        print(f"{', '.join(lacks)}: left out, MIPFS_DATA is unset (give the folder that holds the data sets)")
+    asked.only = [name for name in asked.only if name not in lacks]
     found = {name: compared(asked.checkout, name, asked.pairs, asked.seconds) for name in asked.only}
     for name, rates in found.items():
         each = " ".join(f"{new:,.0f}/{old:,.0f}" for new, old in rates)

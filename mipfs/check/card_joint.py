@@ -18,11 +18,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.points import PREFIX, CardLine, due_lines, ends_of
-from mipfs.check.rounding import NEAR, TINY, Array, Arrays, Document, Integers, U, require
+from mipfs.check.rounding import NEAR, TINY, Array, Arrays, Document, Integers, States, U, require
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
 
@@ -32,7 +31,6 @@ NAMES = frozenset(f"{PREFIX}{name}" for name in VECTORS | TREE)
 """The arrays of the proof."""
 LEAF, DOUBLED = -1, -2
 OPEN, OUT, IN = -1, 0, 1
-States = npt.NDArray[np.int8]
 HALVINGS = 80
 """Of the scale a where π is looked for: more digits than doubles have are not to be had."""
 LARGEST_VALUE = 1 << 20

@@ -2,11 +2,15 @@
 
 Where all places but one are taken, a node that is screened by one dual vector after the other holds the selection S
 itself and S with one more free atom j. Each is worth g + Σ over S of cost_i (+ cost_j) at least, by any of the vectors:
-their order does not matter, and what one of them lifts to the level needs no other. So they are evaluated many at a
-time, by one product of matrices, on the columns that are left.
+what one of them lifts to the level needs no other. So they are evaluated many at a time, by one product of matrices, on
+the columns that are left. S itself is ruled out by a vector that leaves at most one j beside it, as it is where they
+are taken one after the other: with that j in, or none.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -46,6 +50,36 @@ class Vectors:
         return self._g[part], v, total
 
 
+@dataclass
+class OpenCompletions:
+    """What no dual vector has lifted to a level yet.
+
+    Attributes
+    ----------
+    level : float, what is worth this at least is ruled out
+    free : (f,) atoms of which one more may be in, ascending
+    is_open : bool, whether the selection itself is open
+    """
+
+    level: float
+    free: Integers
+    is_open: bool = True
+
+    @property
+    def only(self) -> int | None:
+        """The atom that is in the one selection that is left; None where there are more, or none."""
+        return int(self.free[0]) if self.free.size == 1 and not self.is_open else None
+
+    def rule_out(self, selection: Array, by_each: Array) -> None:
+        """Rule out by what vectors (B,) prove of the selection itself (B,), and with each free atom (f, B)."""
+        is_lifted = by_each >= self.level
+        self.free = self.free[~np.any(is_lifted, axis=1)]
+        lifts_selection = selection >= self.level
+        if self.is_open and self.free.size <= 1 and lifts_selection.any():
+            is_left = ~np.logical_or.accumulate(is_lifted, axis=1)
+            self.is_open = not np.any(lifts_selection & (is_left.sum(axis=0) <= 1))
+
+
 class CompletionCheck:
     """Evaluates dual vectors on some columns alone.
 
@@ -80,28 +114,23 @@ class CompletionCheck:
         return cls(duals)
 
     def vectors(self, ids: Integers) -> Vectors:
-        """Dual vectors, for `left`."""
+        """Dual vectors, for `rule_out`."""
         return Vectors(self._duals, ids)
 
-    def left(
-        self, vectors: Vectors, first: int, last: int, inside: Integers, free: Integers, level: float
-    ) -> tuple[Integers, bool]:
+    def rule_out(
+        self, vectors: Vectors, first: int, last: int, inside: Integers, found: Sequence[OpenCompletions]
+    ) -> None:
         """Rule out completions of a selection.
 
         Parameters
         ----------
         vectors, first, last : the dual vectors, from the first one up to the last one, which is not one of them
-        inside, free : (d,) and (f,) atoms of the selection, and those of which one more may be in
-        level : float, what is worth this at least is ruled out
-
-        Returns
-        -------
-        left : those of `free` that are not ruled out
-        is_open : bool, whether the selection itself is not
+        inside : (d,) atoms of the selection
+        found : what is open, of which they rule out what they can
         """
-        is_open = True
         at, count = first, AT_ONCE[0]
-        while at < last and (is_open or free.size):
+        while at < last and any(one.is_open or one.free.size for one in found):
+            free = found[0].free if len(found) == 1 else self._free_in_any(found)
             end = min(last, at + max(1, min(count, NUMBERS_AT_ONCE // max(1, free.size))))
             g, v, total = vectors.part(at, end)
             at = end
@@ -111,12 +140,18 @@ class CompletionCheck:
             value, size = base.sum(axis=1), np.abs(base).sum(axis=1)
             # Sums of d + 2 numbers are off by (d + 1)u of the sum of their sizes; twice that, and more, is taken off.
             slack = 2.0 * (inside.size + 4) * U
-            is_open = is_open and not bool(np.any(value - slack * size >= level))
-            if free.size:
-                cost = self._atom_costs(v, total, free)
-                lower = (value + cost) - slack * (size + np.abs(cost))
-                free = free[~np.any(lower >= level, axis=1)]
-        return free, is_open
+            cost = self._atom_costs(v, total, free)
+            by_each = (value + cost) - slack * (size + np.abs(cost))
+            for one in found:
+                known = by_each if one.free.size == free.size else by_each[np.searchsorted(free, one.free)]
+                one.rule_out(value - slack * size, known)
+
+    def _free_in_any(self, found: Sequence[OpenCompletions]) -> Integers:
+        """The atoms that are free in one of several at least, ascending."""
+        is_free = np.zeros(self._norms.size, dtype=bool)
+        for one in found:
+            is_free[one.free] = True
+        return np.flatnonzero(is_free)
 
     def _atom_costs(self, v: Array, total: Array, ids: Integers) -> Array:
         """c − ½ s of some atoms, rounded down, (k, B), as `Duals.costs` has them."""

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.check.completions import CompletionCheck, Vectors
+from mipfs.check.completions import CompletionCheck, OpenCompletions, Vectors
 from mipfs.check.dual_vectors import NUMBERS_PER_BLOCK
 from mipfs.check.integers import Combinations
 from mipfs.check.rounding import Array, Arrays, CertificateError, Integers, U, read_rational, require, sum_below
@@ -291,22 +291,22 @@ class Fixings:
         self.n_inside, self.n_free = self.n_inside + count, self.n_free - ids.size
 
     def screen_completions(self, of: CompletionCheck, vectors: Vectors, first: int, last: int, level: float) -> None:
-        """Screen by several dual vectors where one place is left: as one after the other, in any order.
+        """Screen by several dual vectors where one place is left: as one after the other.
 
         Of these the last restores what all of them fix.
         """
         inside = self.inside[: self.n_inside].copy()
-        left, is_open = of.left(vectors, first, last, inside, np.flatnonzero(self.state < 0), level)
+        found = OpenCompletions(level, np.flatnonzero(self.state < 0))
+        of.rule_out(vectors, first, last, inside, [found])
         self._screened += [(_NONE, 0, False)] * (last - first - 1)
-        if not left.size and not is_open:
+        if not found.free.size and not found.is_open:
             self._screened.append((_NONE, 0, True))
             self.conflicts += 1
             return
         free = self.state < 0
-        free[left] = False
-        ids = np.flatnonzero(free)
-        count = int(left.size == 1 and not is_open)  # one selection is left: the other one has it in
-        self._fix_atoms(np.concatenate([left[:count], ids]), count)
+        free[found.free] = False
+        only = [] if found.only is None else [found.only]
+        self._fix_atoms(np.concatenate([np.array(only, dtype=np.int64), np.flatnonzero(free)]), len(only))
 
     def restore(self) -> None:
         """Take the last screening back."""

@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+States = npt.NDArray[np.int8]
 Arrays = Mapping[str, npt.NDArray[Any]]
 Document = Mapping[str, Any]
 

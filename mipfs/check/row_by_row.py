@@ -10,14 +10,10 @@ goes on until nothing changes. Sums are widened by what rounding may have taken,
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.check.rounding import Array, Integers, U
+from mipfs.check.rounding import Array, Integers, Mask, States, U
 from mipfs.check.statement import Statement
-
-Mask = npt.NDArray[np.bool_]
-States = npt.NDArray[np.int8]
 
 
 class RowByRow:

@@ -18,7 +18,9 @@ import pytest
 from scipy import sparse
 
 import mipfs
-from mipfs.check.decided import given_each
+from mipfs.check.completions import CompletionCheck, OpenCompletions
+from mipfs.check.one_more import given_each
+from mipfs.check.possible import PossibleAtoms
 from mipfs.check.row_by_row import RowByRow
 from tests.two_checkers import second, verdicts
 
@@ -106,6 +108,62 @@ def test_rows_by_themselves_fix_what_each_of_them_implies_until_nothing_changes(
             emptied += not left
     assert min(fixed, emptied) > 50
     assert 0.7 * asked < known < asked  # the others are fixed and looked at
+
+
+def test_many_vectors_rule_out_what_they_do_one_after_the_other() -> None:
+    """The completions of a selection, and it itself; the minimum over what is left is that of `given_each`."""
+    rng = np.random.default_rng(7)
+    onlies = closed = 0
+    for _ in range(2000):
+        p, count = int(rng.integers(1, 6)), int(rng.integers(1, 6))
+        base, cost = rng.integers(1, 4, size=count).astype(float), rng.integers(-2, 2, size=(p, count)).astype(float)
+        found = OpenCompletions(1.5, np.arange(p))
+        half = int(rng.integers(0, count + 1))
+        for part in (slice(0, half), slice(half, count)):
+            found.rule_out(base[part], (base + cost)[found.free][:, part])
+        state: Any = np.full((1, p), -1, np.int8)
+        is_left = True
+        for k in range(count):
+            given = given_each(base[k, None], cost[None, :, k], state, 1)
+            is_left = is_left and bool(given.whole[0] < 1.5)
+            free = state[0] < 0
+            state[0, free & (given.at_zero[0] >= 1.5)] = 1
+            state[0, free & (given.at_one[0] >= 1.5)] = 0
+        assert is_left == (found.is_open or found.free.size > 0)
+        if is_left:
+            only = np.flatnonzero(state[0] == 1)
+            np.testing.assert_array_equal(only, [] if found.only is None else [found.only])
+            np.testing.assert_array_equal(np.flatnonzero(state[0] != 0), found.free)
+        onlies, closed = onlies + (found.only is not None), closed + (not is_left)
+    assert min(onlies, closed) > 100
+
+
+@pytest.mark.parametrize("M", [1, 2])
+def test_chains_decide_what_their_nodes_do_one_after_the_other(M: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(M)
+    chains = 0
+    whole = PossibleAtoms._screen_chains
+
+    def counted(self: Any, *given: Any) -> Any:
+        nonlocal chains
+        found = whole(self, *given)
+        chains += int(found.sum())
+        return found
+
+    for trial in range(6):
+        X = 30.0 * rng.normal(size=(14, 60)) ** 3
+        wide = mipfs.Instance.from_arrays(X, np.resize([1.0, -1.0], 14))
+        costs = 3.0 * rng.random(60) if trial % 2 else 0.0
+        problem = mipfs.Problem(wide, M=M, C=1e3 if trial < 3 else 0.01, lam=costs)
+        if trial % 3 == 2:
+            problem = problem.with_rows(rng.integers(1, 4, size=(1, 60)).astype(float), -np.inf, 2.0 * M, ["r"])
+        with monkeypatch.context() as patched:
+            patched.setattr(PossibleAtoms, "_screen_chains", counted)
+            together = mipfs.solve(problem, "branch", threads=1).decided
+            patched.setattr(CompletionCheck, "of", lambda *given: None)
+            alone = mipfs.solve(problem, "branch", threads=1).decided
+        assert together == alone is not None
+    assert chains > 10
 
 
 @pytest.fixture(scope="module")
