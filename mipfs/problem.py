@@ -22,6 +22,7 @@ import numpy.typing as npt
 from mipfs.atoms import AtomColumns, Atoms, column_shares, merge_columns, same_data, split_squares
 from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups, words_whole
+from mipfs.atoms.registry import make as make_atoms
 from mipfs.data.block import Block
 from mipfs.data.bounds import excluding_0, settle_bounds
 from mipfs.data.checks import any_nonzero
@@ -98,9 +99,9 @@ class Problem(ClassWeighted):
         Features that must (not) be selected; None takes the data's own.
     cardinality : bool, default True
         False drops the cardinality row even where the data asks for one.
-    atoms : Atoms, optional
-        What can be selected: the single features by default (with ``[select] words = "groups"`` of the data a column
-        of words whole), or `mipfs.atoms.groups.Groups`, or
+    atoms : Atoms or str, optional
+        What can be selected, or its name, as `mipfs.atoms.make` knows it: the single features by default (with
+        ``[select] words = "groups"`` of the data a column of words whole), or `mipfs.atoms.groups.Groups`, or
         `mipfs.atoms.tree.Tree`; columns that are computed (`mipfs.atoms.made.Made`, and
         `mipfs.atoms.additive.Additive`, functions of single features) are then the features of `data`,
         as are products of features (`mipfs.atoms.pairs.Pairs`), of which M is all that can be said.
@@ -153,7 +154,7 @@ class Problem(ClassWeighted):
     forced_in: tuple[str, ...] | None = None
     forced_out: tuple[str, ...] | None = None
     cardinality: bool = True
-    atoms: Atoms = None  # type: ignore[assignment]  # None is replaced by the features in __post_init__
+    atoms: Atoms = None  # type: ignore[assignment]  # None is replaced by the features in __post_init__, a name by its atoms
     margin: str = "unit"
     measure: str | None = None
     beta: float | None = None
@@ -235,15 +236,17 @@ class Problem(ClassWeighted):
         """e where drivers compute with columns in the unit 2^e (`in_unit`); 0 unless a square leaves 2^±500."""
         return exponent_of(self.C, self.sample_weight, self.data)
 
-    @cached_property
+    @property
     def in_unit(self) -> Problem:
         """The problem as it is computed: its columns in the unit 2^exponent, C and penalties with them; mostly itself.
 
         Its values are 4^exponent times those of this one, its weights 2^exponent times; `report_value` undoes that.
         """
+        return self._in_other_unit if self.exponent else self
+
+    @cached_property
+    def _in_other_unit(self) -> Problem:
         e = self.exponent
-        if not e:
-            return self
         data = self.data.in_unit(e)
         lam = self.lam
         if isinstance(lam, Mapping):
@@ -272,8 +275,12 @@ class Problem(ClassWeighted):
     def _take_atoms(self) -> Instance:
         """Settle atoms and data; whose rows and forced names hold: of functions of features those of the features."""
         given: Any = _default_atoms(self.data) if self.atoms is None else self.atoms
+        if isinstance(given, str):
+            given = make_atoms(given, self.data)
         if not isinstance(given, Atoms):
-            raise UsageError(f"atoms = {show_value(given)} must be atoms, as mipfs.atoms.make makes them")
+            raise UsageError(
+                f"atoms = {show_value(given)} must be atoms of mipfs.atoms.make, or their name, like 'groups'"
+            )
         if not (same_data(given.raw, self.data) or same_data(given.data, self.data)):
             raise UsageError("the atoms were made on other data than the problem's; give atoms.on(data)")
         source = self.data if given.raw is given.data else given.raw

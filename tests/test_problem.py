@@ -141,3 +141,11 @@ def test_data_that_is_no_instance_is_named_with_the_remedy(given: object) -> Non
     for make in (mipfs.Problem, models.fsp_m):
         with pytest.raises(UsageError, match=r"(data = .* must be an Instance: |the data is a \w+; )mipfs.read\("):
             make(given, M=1)  # type: ignore[arg-type]
+
+
+def test_atoms_are_given_by_their_name_too() -> None:
+    data = instance(groups={"both": ["a", "c"]})
+    problem = Problem(data, M=1, C=1.0, atoms="groups")  # type: ignore[arg-type]
+    assert problem.atoms.names == mipfs.atoms.make("groups", data).names == ("both", "b")
+    with pytest.raises(UsageError, match="no atoms are called 'grups'; did you mean 'groups'"):
+        Problem(data, M=1, C=1.0, atoms="grups")  # type: ignore[arg-type]

@@ -6,10 +6,11 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from mipfs import __version__
 from mipfs.cli.errors import command
+from mipfs.errors import UsageError
 
 COMMANDS = (
     "demo",
@@ -64,10 +65,29 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+class OneCommand(TyperCommand):
+    """A command that refuses an option given twice, of which one value would be passed over."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The arguments, read.
+
+        Raises
+        ------
+        UsageError
+            An option that takes one value stands there twice.
+        """
+        given: list[Any] = list(self.make_parser(ctx).parse_args(list(args))[2])
+        for param in {id(one): one for one in given}.values():
+            takes_one = param.param_type_name == "option" and not (param.multiple or param.is_flag or param.count)
+            if takes_one and sum(one is param for one in given) > 1:
+                raise UsageError(f"{param.opts[0]} is given twice, and takes one value; give it once")
+        return list(super().parse_args(ctx, args))
+
+
 def _load_command(name: str) -> Any:
     function = getattr(import_module(f"mipfs.cli.{name}"), name)
     alone = typer.Typer(**PLAIN)
-    alone.command(name)(command(function))
+    alone.command(name, cls=OneCommand)(command(function))
     return typer.main.get_command(alone)
 
 

@@ -75,7 +75,7 @@ def verify_result(asked: VerifyRequest, document: Mapping[str, Any]) -> int:
             raise
         report = Report(False, f"its labels are not those of the data: {error.message}")
     else:
-        rows = rows_of(data, asked.subject_to, asked.model, parse_params(asked.params))
+        rows = rows_of(result, data, asked.subject_to, asked.model, parse_params(asked.params))
         report = mipfs.verify(result, data, rows, verbose=not asked.quiet, jobs=asked.jobs)
         report = dataclasses.replace(report, differs=(*report.differs, *other_recipe(result, reading.data_file)))
     write_json(
@@ -163,13 +163,16 @@ def other_recipe(result: Result, data_file: str) -> list[str]:
     ]
 
 
-def rows_of(data: Instance, subject_to: str | None, model: str | None, params: dict[str, Any]) -> Rows | None:
+def rows_of(
+    result: Result, data: Instance, subject_to: str | None, model: str | None, params: dict[str, Any]
+) -> Rows | None:
     """The rows that must hold beside those of the data: the model's own, and those of an LP file."""
     rows = None
     if subject_to is not None:
         from mipfs.readers.lp_rows import read_rows
+        from mipfs.result.verification import groups_of
 
-        rows = read_rows(subject_to, data)
+        rows = read_rows(subject_to, data, groups_of(result))
     if model is None:
         return rows
     from mipfs import formulation
@@ -181,12 +184,12 @@ def rows_of(data: Instance, subject_to: str | None, model: str | None, params: d
     return declared if rows is None else declared.stack(rows)
 
 
-def given_rows(data: Instance, asked: VerifyRequest) -> dict[str, Any] | None:
+def given_rows(result: Result, data: Instance, asked: VerifyRequest) -> dict[str, Any] | None:
     """The rows that a problem must have beside those of the data, as the JSON of a result has them."""
     from mipfs.result.verification import given_of
 
-    rows = rows_of(data, asked.subject_to, asked.model, parse_params(asked.params))
-    return None if rows is None else given_of(rows, data)
+    rows = rows_of(result, data, asked.subject_to, asked.model, parse_params(asked.params))
+    return None if rows is None else given_of(rows, data, result)
 
 
 def show_report(report: Report, result: Result) -> None:

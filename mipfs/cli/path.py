@@ -134,12 +134,11 @@ def path(
     from mipfs import readers
     from mipfs.cli.live_path import live_path
     from mipfs.cli.output import OutputTargets, check_page, check_target
-    from mipfs.cli.solve import with_lp_rows
+    from mipfs.cli.solve import lp_rows_over, with_lp_rows
     from mipfs.cli.typed import command_line
     from mipfs.plumbing.declared import shown_name
     from mipfs.plumbing.machine import cores
     from mipfs.plumbing.signals import hold_signals
-    from mipfs.readers.lp_rows import read_rows
 
     axes, single = _split_axes(M, C, lam, rows)
     enter(module or ())
@@ -160,7 +159,7 @@ def path(
     problem = bound_weights(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
     problem = with_weight_rows(problem, weight_rows)
     if rows is not None:
-        axes["rows"] = read_rows(rows, data)
+        axes["rows"] = lp_rows_over(problem, rows)
     options: dict[str, Any] = {"gap": gap, "seed": seed, "folds": folds, "by": by, "one_se": one_se, "cold": cold}
     options["between"] = between
     if folds is None and data.split is not None:

@@ -48,7 +48,7 @@ def verify_path(asked: VerifyRequest, document: Mapping[str, Any]) -> int:
     data = _read_or_why(lambda: data_of(first, *dataclasses.astuple(asked.reading)), asked)
     if isinstance(data, str):
         return _show_found(asked, DocumentReport(False, data))
-    given = given_rows(data, asked)
+    given = given_rows(first, data, asked)
     with at_work(asked.jobs, not asked.quiet) as workers:
         found = check_path(document, archive, content, data, asked.name, given, workers)
     differs = tuple(("differs", line) for line in other_recipe(first, asked.reading.data_file))

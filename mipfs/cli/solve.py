@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from mipfs.problem import Problem
     from mipfs.report.blocks import Reported
     from mipfs.result.result import Result
+    from mipfs.selection.rows import Rows
 
 WISHES = ("cost", "auc", "stability")
 WITHIN = 0.01
@@ -387,12 +388,29 @@ def _calibrate(
 
 def with_lp_rows(problem: Problem, path: str | None) -> Problem:
     """The problem with the rows of an LP file, where one is given, on top of its own."""
-    from mipfs.readers.lp_rows import read_rows
-
     if path is None:
         return problem
-    rows = read_rows(path, problem.atoms.raw)  # of functions of features the features
+    rows = lp_rows_over(problem, path)
     return problem.replace(rows=rows if problem.rows is None else problem.rows.stack(rows))
+
+
+def lp_rows_over(problem: Problem, path: str) -> Rows:
+    """The rows of an LP file over what a problem selects: its features, or its groups by their names.
+
+    Raises
+    ------
+    UsageError
+        What it selects is neither.
+    """
+    from mipfs.atoms.groups import Groups
+    from mipfs.readers.lp_rows import read_rows
+
+    atoms = problem.atoms
+    if isinstance(atoms, Groups):
+        return read_rows(path, atoms.raw, atoms.names)
+    if atoms.count != atoms.raw.n_features:
+        raise UsageError(f"{path}: rows are over features or groups, and {atoms.called} are selected; leave it out")
+    return read_rows(path, atoms.raw)  # of functions of features the features
 
 
 def _check_made(

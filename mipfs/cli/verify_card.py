@@ -48,7 +48,7 @@ def _check_card(asked: VerifyRequest, document: Mapping[str, Any], result: Resul
 
     reading = asked.reading
     data = data_of(result, reading.data_file, reading.scale, reading.label, reading.positive, reading.words)
-    rows = rows_of(data, asked.subject_to, asked.model, parse_params(asked.params))
+    rows = rows_of(result, data, asked.subject_to, asked.model, parse_params(asked.params))
     report = verification.verify_card(document, result, data, rows, verbose=not asked.quiet, jobs=asked.jobs)
     inside = report.result
     differs = (*inside.differs, *other_recipe(result, reading.data_file))

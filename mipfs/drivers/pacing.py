@@ -161,7 +161,7 @@ class PacedSearch:
         self._is_on, self._turn = is_on, 0
         seed, sigma = self._tree.n_nodes, self._tree.pointed_to() if is_on else None
         for at, strand in enumerate(self._strands if is_on else ()):
-            strand.climbs = strand.searching(None if at else sigma, np.random.default_rng((seed, at)))
+            strand.climbs = strand.own.searching(None if at else sigma, np.random.default_rng((seed, at)))
 
     def _take_offers(self) -> list[Offer]:
         offers, self._tree.offers = self._tree.offers, []

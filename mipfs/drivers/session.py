@@ -66,7 +66,6 @@ class Session:
 
     Attributes
     ----------
-    record : Record, or None before the first; what the loop last said: incumbent, bound, gap, iteration
     is_over : bool, whether the loop has ended
     """
 
@@ -93,7 +92,6 @@ class Session:
         self.problem = problem
         self._data = data
         self.driver = driver
-        self.record: Record | None = None
         self.is_over = False
         self._model = model
         self._own = own
@@ -107,11 +105,10 @@ class Session:
         with ExitStack() as stack:
             lines = stack.enter_context(live_lines(verbose, settings.line()))
             asked = prepare(module, problem, options)
-            heard = (*observers, *lines, self._keep_record)
             if problem.data.block().is_stored:
                 # The result needs the digest: a pass over the data, which a limit should not wait for.
                 _ = problem.data.sha256
-            self._run = Run(problem, options, observers=heard, callback=callback, settings=settings)
+            self._run = Run(problem, options, observers=(*observers, *lines), callback=callback, settings=settings)
             self._run.is_certified = module.CAPABILITY.is_certified
             self._run.resume, self._run.warm = resume, warm
             self._run.is_over = stop or self._run.is_over
@@ -122,6 +119,11 @@ class Session:
             self._steps: Steps = _none_of(self._run) if self._run.interrupted else module.run(self._run)
             self._run.pause()
             self._shown = stack.pop_all()
+
+    @property
+    def record(self) -> Record | None:
+        """What the loop last said: incumbent, bound, gap, iteration; None before the first."""
+        return self._run.last_record
 
     @property
     def outcome(self) -> Outcome:
@@ -212,9 +214,6 @@ class Session:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a session holds live solvers and is neither copied nor pickled; keep its state instead")
-
-    def _keep_record(self, record: Record) -> None:
-        self.record = record
 
     def _advance_by(self, most: int = sys.maxsize) -> int:
         """Take at most `most` steps under the handlers of signals; returns how many there were."""

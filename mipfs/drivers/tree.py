@@ -75,7 +75,7 @@ class SearchTree(TreeProof):
         self.n_nodes = self.steps = self.stalled = self.rescued = self.rounding = 0
         self.enumerated = self.svms = self.svm_steps = 0
         self.pace = 0.0
-        self._measured: object = self
+        self._measured: object = object()  # no incumbent yet, nor None
         self._svm_numbers = 0
         self.level = math.inf
         self.above: Arrays = {}

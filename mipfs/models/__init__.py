@@ -13,8 +13,10 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from mipfs.formulation import table
+from mipfs import formulation
+from mipfs.errors import UsageError
 from mipfs.plumbing.on_import import once_imported
+from mipfs.plumbing.registry import suggest_name
 
 if TYPE_CHECKING:
     from mipfs.models.big_m import build as big_m
@@ -47,7 +49,7 @@ __all__ = [
     "structural_dual",
 ]
 
-_FILES = frozenset(entry.module for entry in table())
+_FILES = frozenset(entry.module for entry in formulation.table())
 
 
 _PYOMO, _CVXPY = "pyomo_solver", "cvxpy_method"
@@ -64,7 +66,25 @@ class _Callable(ModuleType):
     """The module of a formulation; calling it builds the formulation."""
 
     def __call__(self, data: Any, **params: Any) -> Any:
-        return self.build(data, **params)
+        """Build it; B is another name of M, as in the papers.
+
+        Raises
+        ------
+        UsageError
+            A parameter by both of its names, or one that it does not have.
+        """
+        known = inspect.signature(self.build).parameters
+        takes_any = any(one.kind is one.VAR_KEYWORD for one in known.values())
+        own = dict[str, Any]()
+        for given, value in params.items():
+            name = given if given in known else formulation.ALIASES.get(given, given)
+            if name in own:
+                raise UsageError(formulation.given_twice_message(name))
+            if name not in known and not takes_any:
+                hint = suggest_name(given, list(known)[1:], f"it takes {', '.join(list(known)[1:])}")
+                raise UsageError(f"{self.__name__.rpartition('.')[2]} has no parameter {given!r}; {hint}")
+            own[name] = value
+        return self.build(data, **own)
 
     @property
     def __signature__(self) -> inspect.Signature:

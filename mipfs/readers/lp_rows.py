@@ -17,7 +17,7 @@ import math
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -382,8 +382,8 @@ class _Scanner:
         return value
 
 
-def read_rows(path: str | Path, data: Instance) -> Rows:
-    """Read linear rows over the features of `data`.
+def read_rows(path: str | Path, data: Instance, atoms: Sequence[str] | None = None) -> Rows:
+    """Read linear rows over the features of `data`, or over what else is selected.
 
     Parameters
     ----------
@@ -392,11 +392,13 @@ def read_rows(path: str | Path, data: Instance) -> Rows:
         extra variables cost.
     data : Instance
         Whose features the rows are over.
+    atoms : sequence of str, optional
+        The names of what is selected, where that is not the single features: groups, and features in no group.
 
     Returns
     -------
     Rows
-        The file's rows and its bounds on features, each with its origin ``FILE:LINE``.
+        The file's rows and its bounds on features (or atoms), each with its origin ``FILE:LINE``.
 
     Raises
     ------
@@ -405,7 +407,8 @@ def read_rows(path: str | Path, data: Instance) -> Rows:
         that is not a plain linear row.
     """
     path = Path(path)
-    scanned, lp, of = _read(path, data)
+    scanned, lp, of = _read(path, data, atoms)
+    index = data.index if atoms is None else {name: g for g, name in enumerate(atoms)}
 
     rows = []
     for row in scanned.rows:
@@ -418,14 +421,14 @@ def read_rows(path: str | Path, data: Instance) -> Rows:
     for name, lb, ub, integer in zip(
         lp.col_names_, map(float, lp.col_lower_), map(float, lp.col_upper_), kinds, strict=True
     ):
-        if of[name] not in data.index:
+        if of[name] not in index:
             # HiGHS lets a bound override `binary`.
             lb, ub = (max(lb, 0.0), min(ub, 1.0)) if name in scanned.binary else (lb, ub)
             extra.append((name, lb, ub, integer, scanned.costs.get(name, 0.0)))
         elif name in scanned.bounds and (lb > 0 or ub < 1):
             bounds = lb if lb > 0 else -math.inf, ub if ub < 1 else math.inf
             rows.append(Row(f"bounds of {of[name]}", {of[name]: 1.0}, *bounds, f"{path.name}:{scanned.bounds[name]}"))
-    return Rows.of(rows, data.index, _make_extras(extra))
+    return Rows.of(rows, index, _make_extras(extra))
 
 
 def read_weight_rows(path: str | Path, data: Instance) -> list[tuple[dict[str, float], float, float]]:
@@ -467,14 +470,14 @@ def read_weight_rows(path: str | Path, data: Instance) -> list[tuple[dict[str, f
     return found
 
 
-def _read(path: Path, data: Instance) -> tuple[Scan, Any, dict[str, str]]:
+def _read(path: Path, data: Instance, atoms: Sequence[str] | None = None) -> tuple[Scan, Any, dict[str, str]]:
     """What stands in a file, twice read, and what its names stand for."""
     if path.suffix.lower() != ".lp":
         raise DataError("is not called *.lp", "rows are read in LP format; rename the file", path=path)
     scanned = scan(path)
     lp = _read_with_highs(path, scanned)
     _check_agreement(path, scanned, lp)
-    names = _Names(path, data)
+    names = _Names(path, data, atoms)
     return scanned, lp, {name: names.resolve(name, scanned.lines[name]) for name in lp.col_names_}
 
 
@@ -534,19 +537,21 @@ def _in_lp(name: str) -> str:
 class _Names:
     """What the names of an LP file stand for."""
 
-    def __init__(self, path: Path, data: Instance) -> None:
+    def __init__(self, path: Path, data: Instance, atoms: Sequence[str] | None) -> None:
         self.path = path
         self.data = data
+        self.names = data.feature_names if atoms is None else atoms
+        self.are_features = atoms is None
         self.written: dict[str, list[int]] = defaultdict(list)
-        for j, name in enumerate(data.feature_names):
+        for j, name in enumerate(self.names):
             self.written[_in_lp(name)].append(j)
 
     def resolve(self, name: str, line: int) -> str:
-        """The feature that is meant, or the name itself for an extra variable."""
-        features = self.data.feature_names
+        """The feature (or atom) that is meant, or the name itself for an extra variable."""
+        features = self.names
         meant = {*self.written.get(name, [])}
-        if re.fullmatch(r"x[1-9][0-9]{0,17}", name) and int(name[1:]) <= len(features):
-            meant.add(int(name[1:]) - 1)
+        if re.fullmatch(r"x[1-9][0-9]{0,17}", name) and int(name[1:]) <= len(self.data.feature_names):
+            meant |= self._of_feature(int(name[1:]) - 1)
         if name.startswith("extra_") and not meant:
             return name
         if len(meant) == 1 and not name.startswith("extra_"):
@@ -557,14 +562,26 @@ class _Names:
                 several += " and an extra variable"
             raise DataError(
                 f"{name!r} may stand for {several}",
-                "write x<k> for feature k, or rename a feature",
+                "write x<k> for feature k, or rename a feature; one that is called x<k> itself must be renamed",
                 path=self.path,
                 line=line,
             )
-        raise DataError(f"no feature is called {name!r}", self._name_remedy(name), path=self.path, line=line)
+        kind = "feature" if self.are_features else "atom"
+        raise DataError(f"no {kind} is called {name!r}", self._name_remedy(name), path=self.path, line=line)
+
+    def _of_feature(self, j: int) -> set[int]:
+        """The position of feature j; empty where it is selected in groups alone."""
+        if self.are_features:
+            return {j}
+        return {
+            g
+            for g in self.written.get(_in_lp(self.data.feature_names[j]), [])
+            if self.names[g] == self.data.feature_names[j]
+        }
 
     def _name_remedy(self, name: str) -> str:
-
+        if not self.are_features:
+            return suggest_name(name, list(self.written)[:20000], "a row names what is selected as a whole: the group")
         for column, words in self.data.words.items():
             for full in (f"{column}={word}" for word in words):
                 if full not in self.data.index and _in_lp(full) == name:

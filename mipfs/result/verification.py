@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, overload
@@ -116,7 +116,7 @@ def verify(
             document = sign_document({**document, "result": {**claim_of(inside)[0], "trace": []}})
         more = getattr(getattr(result, "joint", None), "arrays", {})
         return verify_card(document, inside, data, rows, more=more, verbose=verbose, jobs=jobs)
-    given = None if rows is None else given_of(rows, data)
+    given = None if rows is None else given_of(rows, data, inside)
     document, arrays = claim_of(inside)
     if isinstance(arrays, str):
         return Report(False, arrays)
@@ -148,7 +148,7 @@ def verify_card(
 
     `more` are arrays of the card's own proof, where that was not saved yet.
     """
-    given = None if rows is None else given_of(rows, data)
+    given = None if rows is None else given_of(rows, data, result)
     arrays = claim_of(result)[1] if has_proof(document) else "a card of the first version has no certificate"
     if more and not isinstance(arrays, str):
         arrays = {**arrays, **more}
@@ -194,13 +194,19 @@ def claim_of(result: Result) -> tuple[dict[str, Any], Arrays | str]:
     return document, f"{found.path.name} is not the file that the result was written with: its SHA-256 differs"
 
 
-def given_of(rows: Rows, data: Instance) -> dict[str, Any]:
-    """The rows that must hold, as the JSON has them, by the names of what columns that are made are made of."""
+def given_of(rows: Rows, data: Instance, result: Result) -> dict[str, Any]:
+    """The rows that must hold, as the JSON of a result has them: of groups, or features, those behind columns too."""
     from mipfs.selection.rows import Rows as Kind
 
     check_value("rows", rows, Kind | None)
     raw = getattr(data.block().values, "raw", None) or data
-    return state_rows(rows, raw.feature_names)
+    return state_rows(rows, groups_of(result) or raw.feature_names)
+
+
+def groups_of(result: Result) -> Sequence[str] | None:
+    """The names of what a result selects, None for features and functions of them."""
+    names: Sequence[str] | None = (result.atoms or {}).get("names")
+    return names
 
 
 def _read(path: Path, content: bytes | None = None) -> Arrays:

@@ -49,39 +49,35 @@ class SideRun(PartialRun):
             self.incumbent = self.whole.incumbent
 
 
-class SearchStrand:
-    """One of the searches for incumbents that go on at once, with selections, SVMs and an order of its own.
+class StrandSupports:
+    """The selections and SVMs of one strand, and how it climbs with them; made where it first works.
 
-    What it does depends on what it is asked, and on what the run had found when it was asked: not on when it is done,
-    nor on the others. It is made where it first works.
+    The climbs stand apart from the strand that keeps them, which would be held by itself else.
 
     Parameters
     ----------
-    supports : Supports, of the run
-    is_apart : bool, whether it keeps what it finds until `collect`; else it works on `supports` themselves
-
-    Attributes
-    ----------
-    climbs : iterator, optional, what it goes on with: None where nothing is left
-    climbed : SVMs that this took
+    whole : Supports, of the run
+    is_apart : bool, as of `SearchStrand`
     """
 
-    def __init__(self, supports: Supports, is_apart: bool) -> None:
-        self._whole = supports
-        self._is_apart = is_apart
-        self.climbs: Iterator[None] | None = None
-        self.climbed = 0
+    def __init__(self, whole: Supports, is_apart: bool) -> None:
+        self.whole, self.is_apart = whole, is_apart
 
     @cached_property
     def supports(self) -> Supports:
         """What it finds."""
-        whole = self._whole
-        if not self._is_apart:
+        whole = self.whole
+        if not self.is_apart:
             return whole
         run = SideRun(whole.run)
         subproblem = Subproblem(run.problem, lambda: run.must_stop)
         subproblem.take_up(whole.subproblem.kept()())
         return Supports(run, subproblem, whole.tol, beside=whole)
+
+    def collect(self) -> None:
+        """Give the run what was found since this was last done."""
+        if self.is_apart and "supports" in vars(self):
+            self.whole.take_over(self.supports)
 
     def climbing(self) -> Iterator[None]:
         """Climb from the incumbent, SVM after SVM."""
@@ -102,9 +98,38 @@ class SearchStrand:
         while (yield from swaps.restarting(random)):
             self._catch_up()
 
+    def _catch_up(self) -> None:
+        run = self.supports.run
+        if isinstance(run, SideRun):
+            run.catch_up()
+
+
+class SearchStrand:
+    """One of the searches for incumbents that go on at once, with selections, SVMs and an order of its own.
+
+    What it does depends on what it is asked, and on what the run had found when it was asked: not on when it is done,
+    nor on the others.
+
+    Parameters
+    ----------
+    supports : Supports, of the run
+    is_apart : bool, whether it keeps what it finds until `collect`; else it works on `supports` themselves
+
+    Attributes
+    ----------
+    own : StrandSupports
+    climbs : iterator, optional, what it goes on with: None where nothing is left
+    climbed : SVMs that this took
+    """
+
+    def __init__(self, supports: Supports, is_apart: bool) -> None:
+        self.own = StrandSupports(supports, is_apart)
+        self.climbs: Iterator[None] | None = None
+        self.climbed = 0
+
     def work(self, rounding: Callable[[Supports], None], most: int) -> None:
         """Round, then go on with the climbs by `most` SVMs."""
-        supports = self.supports
+        supports = self.own.supports
         rounding(supports)
         begun = supports.subproblem.count
         if self.climbs is not None and sum(1 for _ in islice(self.climbs, most)) < most:
@@ -113,15 +138,9 @@ class SearchStrand:
 
     def collect(self) -> int:
         """Give the run what was found since this was last done; returns how many SVMs its climbs took."""
-        if self._is_apart and "supports" in vars(self):
-            self._whole.take_over(self.supports)
+        self.own.collect()
         climbed, self.climbed = self.climbed, 0
         return climbed
-
-    def _catch_up(self) -> None:
-        run = self.supports.run
-        if isinstance(run, SideRun):
-            run.catch_up()
 
 
 class Climb:
@@ -140,7 +159,7 @@ class Climb:
         self._widths = run.settings.swaps.few, run.settings.swaps.many
         self._at, self._value = -1, math.inf
         if len(strands) == 1:
-            strands[0].climbs = strands[0].climbing()
+            strands[0].climbs = strands[0].own.climbing()
 
     def goes_on(self) -> bool:
         """Whether it is not at its end; where a step is done, the next one begins."""
@@ -156,5 +175,5 @@ class Climb:
         ids, w = run.incumbent.selected, run.incumbent.w
         sizes[ids] = np.sqrt(np.bincount(run.problem.atoms.columns(ids).atom, np.square(w), minlength=ids.size))
         for k, strand in enumerate(strands):
-            strand.climbs = strand.sweeping(sigma, (self._value, sizes), (k, len(strands)), self._widths[self._at])
+            strand.climbs = strand.own.sweeping(sigma, (self._value, sizes), (k, len(strands)), self._widths[self._at])
         return True

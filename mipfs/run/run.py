@@ -274,6 +274,7 @@ class Run:
     resume : RunState, optional, of the run that this one goes on with
     warm : RunStart, optional, what an earlier result of a problem near this one leaves to it
     before : float, the seconds that it had worked
+    last_record : Record, optional, the last iteration record
     spare : Incumbent, optional, what that run found in a step that was cut off: it steers nothing, and counts last
     is_kept : bool, whether anybody asks for its state
     is_exact : bool, whether a run that goes on from where this one stands goes the same way: only there a kill finds it
@@ -299,6 +300,7 @@ class Run:
         self.options = options
         self.settings: Any = settings_of(options, settings)
         self.observers = tuple(observers)
+        self.last_record: Record | None = None
         self.callback = callback
         self.incumbent: Incumbent | None = None
         self.bound = -math.inf
@@ -515,6 +517,7 @@ class Run:
         last = self.trace[-1] if self.trace else None
         if last is None or (last.objective, last.bound, last.upper) != tuple(values):
             self.trace.append(record)
+        self.last_record = record
         for observer in self.observers:
             observer(record)
         if self.asked or (self.callback is not None and self.callback(record)):

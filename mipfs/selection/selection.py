@@ -263,11 +263,15 @@ class Selection:
     feature_names: Sequence[str] = ()
     derived: Sequence[ChvatalGomory] = ()
 
-    @cached_property
+    @property
     def given(self) -> Selection:
         """The set as its user states it, without derived rows: the same selections."""
+        return self._without_derived if self.derived else self
+
+    @cached_property
+    def _without_derived(self) -> Selection:
         kept = range(len(self.rows) - len(self.derived))
-        return dataclasses.replace(self, rows=self.rows.take(kept), derived=()) if self.derived else self
+        return dataclasses.replace(self, rows=self.rows.take(kept), derived=())
 
     def with_derived(self, derived: Sequence[ChvatalGomory]) -> Selection:
         """The set with derived rows, too; it must have none."""

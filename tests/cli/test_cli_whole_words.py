@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import mipfs
@@ -70,3 +71,48 @@ def test_a_ladder_of_columns(credit: Path, tmp_path: Path) -> None:
 def test_other_atoms_are_refused(credit: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["path", str(credit), "--label", "repaid", "--M", "1:2", "-p", "C=1", "-p", "atoms=pairs"]) == 2
     assert "a study selects features, or atoms=groups" in capsys.readouterr().err
+
+
+def test_rows_of_an_lp_file_are_over_what_is_selected_by_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Atoms list groups first, so that a row by the position of a feature was about another one."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = np.where(2.0 * X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=40) > 0.0, 1, -1)
+    lines = [f"{a:.4f},{b:.4f},{'YN'[k % 2]},{c}" for k, ((a, b), c) in enumerate(zip(X.tolist(), y, strict=True))]
+    table, rows = tmp_path / "loan.csv", tmp_path / "r.lp"
+    table.write_text("\n".join(["income,debt,phone,label", *lines]), encoding="utf-8")
+    (tmp_path / "loan.toml").write_text('[select]\nwords = "groups"\nM = 2\n', encoding="utf-8")
+    data = mipfs.read(table)
+    problem = mipfs.Problem(data, C=1.0)
+    assert problem.atoms.names == ("phone", "income", "debt")
+    saved = tmp_path / "r.json"
+    for name, terms, row in (("income", "income", [0, 1, 0]), ("x1", "x1", [0, 1, 0]), ("phone", "phone", [1, 0, 0])):
+        rows.write_text(f"subject to\n c: {terms} <= 0\nend\n", encoding="utf-8")
+        asked = ["--subject-to", str(rows), "--quiet"]
+        for command in (["solve", "fsp-m"], ["path", "--rows", str(rows)]):
+            given = asked if command[0] == "solve" else ["--quiet"]
+            assert main([*command, str(table), "-p", "C=1", "--json", str(saved), *given]) == 0
+            document = json.loads(saved.read_text(encoding="utf-8"))
+            found = document if command[0] == "solve" else document["points"][-1]["result"]
+            wanted = mipfs.solve(problem.with_rows([row], 0.0, 0.0, ["c"]))
+            assert found["objective"] == pytest.approx(wanted.objective, rel=2e-4), name
+            assert found["rows"][0]["terms"] == {"income" if name == "x1" else name: 1.0}
+            assert main(["verify", str(saved), str(table), *given]) == 0
+    own = problem.with_rows([[1, 0, 0]], 0.0, 0.0, ["c"])
+    assert mipfs.verify(mipfs.solve(own), data, own.rows).accepted
+    for terms, message in (("x3", "no atom is called 'x3'"), ("phone_Y", "no atom is called 'phone_Y'")):
+        rows.write_text(f"subject to\n c: {terms} <= 0\nend\n", encoding="utf-8")
+        assert main(["solve", "fsp-m", str(table), "-p", "C=1", "--subject-to", str(rows)]) == 2
+        assert message in capsys.readouterr().err
+    assert main(["solve", "fsp-m", str(table), "-p", "atoms=pairs", "-p", "C=1", "--subject-to", str(rows)]) == 2
+    assert "rows are over features or groups, and products of features are selected" in capsys.readouterr().err
+
+
+def test_an_option_that_takes_one_value_is_refused_twice(credit: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first file of rows was passed over, and not even read."""
+    for option in ("--subject-to", "--weight-rows", "--nonnegative", "--nonpositive", "--gap", "--M"):
+        assert main(["solve", "fsp-m", str(credit), option, "1", option, "1"]) == 2
+        assert f"{option} is given twice, and takes one value; give it once" in capsys.readouterr().err
+    assert main(["solve", "fsp-m", str(credit), "-p", "M=1", "-p", "C=0.1", *ASKED, "--quiet", "--no-checks"]) == 0

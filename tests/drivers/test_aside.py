@@ -72,24 +72,24 @@ def test_what_a_strand_finds_is_its_own_until_it_is_collected() -> None:
     values = values_of(problem)
     supports, (one, other) = begun(problem, 2)
     seen, worst = set(supports.found), supports.run.objective
-    one.climbs = one.searching(mask((7, 8, 9)), np.random.default_rng(0))
+    one.climbs = one.own.searching(mask((7, 8, 9)), np.random.default_rng(0))
     one.work(lambda _: None, 60)
-    assert one.supports.run.objective < worst
+    assert one.own.supports.run.objective < worst
     assert set(supports.found) == seen
     assert supports.run.objective == worst
-    assert other.supports.run.objective == worst
-    found = dict(one.supports.found)
+    assert other.own.supports.run.objective == worst
+    found = dict(one.own.supports.found)
     count = supports.subproblem.count
     assert one.collect() > 0
     assert set(supports.found) == seen | set(found)
-    assert supports.run.objective == one.supports.run.objective
+    assert supports.run.objective == one.own.supports.run.objective
     assert supports.subproblem.count > count
     assert one.collect() == 0  # nothing is taken over twice
     for key, value in found.items():
         ids = tuple(np.flatnonzero(np.unpackbits(np.frombuffer(key, dtype=np.uint8), count=P)).tolist())
         assert value.objective >= values[ids] * (1.0 - 1e-6)
-        assert key in other.supports.found  # what the run has seen counts as seen beside it
-        assert other.supports.found[key] == value
+        assert key in other.own.supports.found  # what the run has seen counts as seen beside it
+        assert other.own.supports.found[key] == value
 
 
 def test_a_selection_that_the_run_gave_up_is_given_up_beside_it() -> None:
@@ -100,6 +100,6 @@ def test_a_selection_that_the_run_gave_up_is_given_up_beside_it() -> None:
     supports.evaluate(mask(min(values, key=values.__getitem__)))
     enough = 0.5 * (supports.run.objective + true)
     assert supports.evaluate(mask(worst), enough) is not None
-    beside = SearchStrand(supports, is_apart=True).supports
+    beside = SearchStrand(supports, is_apart=True).own.supports
     assert beside.evaluate(mask(worst), enough) is None
     assert beside.evaluate(mask(worst)) is not None

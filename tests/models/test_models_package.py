@@ -5,7 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+import mipfs
+from mipfs import models
 
 PREPARE = "import numpy as np; from mipfs import Instance; d = Instance.from_arrays([[1.0], [2.0]], [1, -1]); "
 LIGHT = (
@@ -48,3 +52,12 @@ def test_unknown_formulations_are_no_attributes() -> None:
 
     with pytest.raises(AttributeError, match="fsp_z"):
         _ = models.fsp_z
+
+
+def test_b_of_the_papers_is_m_and_an_unknown_parameter_is_named() -> None:
+    data = mipfs.Instance.from_arrays(np.eye(4), [1, -1, 1, -1])
+    assert models.qcqp_relaxation(data, B=2, C=0.1).problem.M == 2
+    with pytest.raises(mipfs.UsageError, match="'B' is another name of 'M', which is given too"):
+        models.qcqp_relaxation(data, B=2, M=2)
+    with pytest.raises(mipfs.UsageError, match="qcqp_relaxation has no parameter 'b'; it takes M, C, loss"):
+        models.qcqp_relaxation(data, b=2)
