@@ -14,6 +14,7 @@ import pytest
 import mipfs
 from mipfs import FSPClassifier
 from mipfs.cli import main
+from mipfs.data.instance import Row
 from mipfs.errors import DataError, UsageError
 from tests import two_checkers
 
@@ -98,6 +99,24 @@ def test_a_card_of_scaled_or_shared_groups_is_refused(table: Path) -> None:
         result = mipfs.solve(mipfs.Problem(data, M=2, C=C, atoms=atoms, forced_in=atoms.names[:2]))
         with pytest.raises(UsageError, match="share no feature and are not scaled"):
             mipfs.scorecard(result, data)
+
+
+def test_a_card_of_groups_keeps_to_no_row_over_single_features() -> None:
+    """A conflict with a group is none with its features: the group that is selected shares some with it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4))
+    rows = [Row("conflict", {"both": 1.0, "d": 1.0}, -np.inf, 1.0, "")]
+    data = mipfs.Instance.from_arrays(
+        X,
+        np.where(X[:, 0] + X[:, 3] > 0.0, 1.0, -1.0),
+        feature_names=["a", "b", "c", "d"],
+        groups={"both": ["a", "b"], "three": ["a", "b", "c"]},
+        rows=rows,
+    )
+    result = mipfs.solve(mipfs.Problem(data, M=2, C=1.0, atoms="groups"))  # type: ignore[arg-type]
+    assert result.selected == ("three", "d")
+    card = mipfs.scorecard(result, data, points=2)
+    assert [one.feature for one in card.columns] == ["a", "b", "c", "d"]
 
 
 def test_paths_choose_among_columns_of_words(table: Path) -> None:

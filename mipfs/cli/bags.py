@@ -43,7 +43,7 @@ def bags(
     if not out.endswith(".npz"):
         raise UsageError(f"-o {out}: embedded bags are written as npz; give a name that ends so")
     check_target(out, data_file, concepts, option="-o")
-    check_target(json, data_file, concepts, out)
+    check_target(json, data_file, concepts, outputs=(out,))
     train = readers.read(data_file if concepts is None else concepts, **read_options(scale, label, positive))
     bag_data, miles = embedded(train, width=width, nearest=nearest)
     if concepts is None:

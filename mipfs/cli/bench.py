@@ -122,7 +122,7 @@ def bench(
     from mipfs.lab.studies.bench_plot import check_plot
 
     check_target(output, data_file)
-    check_target(plot, data_file, output, option="--plot")
+    check_target(plot, data_file, outputs=(output,), option="--plot")
     check_page(report, data_file, outputs=(output, plot))
     if plot is not None:
         check_plot(Path(plot))

@@ -118,7 +118,7 @@ def frontier(
     check_target(json, *inputs, pair=True)
     check_page(report, *inputs, outputs=(json,))
     if csv is not None:
-        check_target(csv, *inputs, json, report, option="--csv")
+        check_target(csv, *inputs, outputs=(json, report), option="--csv")
     data = readers.read(data_file, **read_options(scale, label, positive, recipe))
     problem = with_lp_rows(mipfs.Problem(data, **params), subject_to)
     problem = bound_weights(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)

@@ -258,18 +258,26 @@ def show_result(result: Result) -> None:
     show_blocks(summary_blocks(result))
 
 
-def check_target(target: str | None, *inputs: str | None, pair: bool = False, option: str = "--json") -> None:
-    """Refuse a JSON target that cannot be written or is one of the inputs, before hours of work are lost to it.
+def check_target(
+    target: str | None,
+    *inputs: str | None,
+    outputs: Sequence[str | None] = (),
+    pair: bool = False,
+    option: str = "--json",
+) -> None:
+    """Refuse a target that cannot be written, or that something else is, before hours of work are lost to it.
 
     Parameters
     ----------
     target : the value of the option
     inputs : files that the command reads; beside data its description is read too, beside a result its certificate
+    outputs : files that the command writes besides; beside the first of them a certificate may be written
     pair : whether a certificate is written beside the target
     option : its name, for the message
     """
     if target is None or target == "-":
         return
+    _refuse_other_output(target, outputs, option)
     path = Path(target)
     read = [other for name in inputs if name is not None for other in (Path(name), *_read_beside(Path(name)))]
     try:
@@ -287,20 +295,22 @@ def check_page(
 
     Parameters
     ----------
-    outputs : files that the command writes besides; beside the first of them a certificate may be written
+    outputs : as of `check_target`
     """
     if target is None:
         return
     if target == "-":
         raise UsageError(f"{option} -: a page is read by a browser; give a file, such as page.html")
-    check_target(target, *inputs, option=option)
+    check_target(target, *inputs, outputs=outputs, option=option)
+
+
+def _refuse_other_output(target: str, outputs: Sequence[str | None], option: str) -> None:
+    """Refuse a target where another output goes."""
     named = [Path(name) for name in outputs if name is not None and name != "-"]
     beside = [sidecar_of(Path(name)) for name in outputs[:1] if name is not None and name != "-"]
     for other in (*named, *beside):
         if os.path.realpath(other) == os.path.realpath(target) and not output_file.is_stream(other):
-            raise UsageError(
-                f"{option} {target}: another output of this command goes there; give the page another name"
-            )
+            raise UsageError(f"{option} {target}: another output of this command goes there; give it another name")
 
 
 def _read_beside(path: Path) -> list[Path]:

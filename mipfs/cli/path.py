@@ -152,7 +152,7 @@ def path(
     check_target(json, *inputs, pair=True)
     check_page(report, *inputs, resume, outputs=(json, checkpoint))
     if checkpoint is not None:
-        check_target(checkpoint, *inputs, json, option="--checkpoint")
+        check_target(checkpoint, *inputs, outputs=(json,), option="--checkpoint")
     data = readers.read(data_file, **read_options(scale, label, positive, recipe))
     problem = pose_problem(data, params)
     problem = with_lp_rows(problem, subject_to)

@@ -75,7 +75,7 @@ def scorecard(
     check_page(report, *inputs, outputs=(json,))
     if cards is not None:
         check_kind("--cards", cards)
-        check_target(cards, *inputs, json, report, option="--cards")
+        check_target(cards, *inputs, outputs=(json, report), option="--cards")
     result = documents.load_to_pose(result_file)
     data = data_of(result, data_file, scale.value if scale else None, label, positive, words)
     how: dict[str, Any] = {"points": points, "bins": bins, "near_optimal": near_optimal, "joint": joint}

@@ -91,8 +91,8 @@ def refuse_unproven(asked: VerifyRequest, document: Mapping[str, Any]) -> int:
         (words for name, words in what.items() if name in (document.get("kind"), *document)), "a stability report"
     )
     raise UsageError(
-        f"{asked.file}: nothing in {kind} carries a proof; solve the problem with `mipfs solve DATA --json r.json` and "
-        "verify that"
+        f"{asked.file}: nothing in {kind} carries a proof; solve the problem with "
+        "`mipfs solve MODEL DATA --json r.json` and verify that"
     )
 
 

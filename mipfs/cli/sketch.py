@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
@@ -66,10 +65,8 @@ def sketch(
         raise UsageError("--rescaled says how the columns are written; give -o FILE.npz too")
     if out is not None and not out.endswith(".npz"):
         raise UsageError(f"-o {out}: the columns are written as npz; give a name that ends so")
-    if json is not None and out is not None and os.path.realpath(json) == os.path.realpath(out):
-        raise UsageError(f"-o {out} is what --json is written to; give each output a name of its own")
     check_target(json, data_file)
-    check_target(out, data_file, option="-o")
+    check_target(out, data_file, outputs=(json,), option="-o")
     data = readers.read(data_file, **read_options(scale, label, positive))
     with progress("picked", "columns", not quiet) as tell:
         found = room.select(

@@ -229,7 +229,8 @@ def solve(
     inputs = (data_file, subject_to, weight_rows, validation, own_file, warm, held_out, *files_of(module))
     pool_gap = _check_then(then, then_json, held_out, pool_gap, pool_size)
     _check_outputs(inputs, json, report, write or (), checkpoint, resume)
-    check_target(then_json, *inputs, json, report, pair=True, option="--then-json")
+    others = json, report, checkpoint, *(write or ())
+    check_target(then_json, *inputs, outputs=others, pair=True, option="--then-json")
     enter(module or ())
     declaration = formulation.load(model)
     more = types, words, missing, checks, folds_by
@@ -324,11 +325,11 @@ def _check_outputs(
     check_page(report, *inputs, resume, outputs=(json, *write, checkpoint))
     for k, place in enumerate(write):
         written.check_suffix(Path(place))
-        check_target(place, *inputs, json, option="--write")
+        check_target(place, *inputs, outputs=(json,), option="--write")
         if os.path.realpath(place) in map(os.path.realpath, write[:k]):
             raise UsageError(f"--write {place} is given twice; give every model its own file")
     if checkpoint is not None:
-        check_target(checkpoint, *inputs, json, *write, option="--checkpoint")
+        check_target(checkpoint, *inputs, outputs=(json, *write), option="--checkpoint")
 
 
 def _keeper(checkpoint: str | None, every: float | None) -> Any:

@@ -119,6 +119,12 @@ def test_refusals_are_one_line(cli: Cli, credit: Path) -> None:
         (("solve", "fsp-m", "credit.csv", "--report", "credit.toml"), "--report credit.toml is read here"),
         (("solve", "fsp-m", "credit.csv", "--json", "a", "--report", "./a"), "another output"),
         (("solve", "fsp-m", "credit.csv", "--json", "a.json", "--report", "a.cert.npz"), "another output"),
+        (("solve", "fsp-m", "credit.csv", "--json", "a", "--checkpoint", "a"), "--checkpoint a: another output"),
+        (("solve", "fsp-m", "credit.csv", "--json", "a.json", "--checkpoint", "a.cert.npz"), "another output"),
+        (("solve", "fsp-m", "credit.csv", "--json", "a.nl", "--write", "a.nl"), "--write a.nl: another output"),
+        (("path", "credit.csv", "--M", "1:2", "--json", "a", "--checkpoint", "a"), "--checkpoint a: another output"),
+        (("frontier", "credit.csv", "--row", "b", "--values", "6:8", "--json", "a", "--csv", "a"), "--csv a: another"),
+        (("sketch", "credit.csv", "--r", "5", "--json", "a.npz", "-o", "a.npz"), "-o a.npz: another output"),
         (("path", "credit.csv", "--M", "1:2", "--report", "."), "this is no file name"),
         (("compare", "credit.csv", "--report", "-"), "a page is read by a browser"),
     ):

@@ -24,6 +24,7 @@ from mipfs.problem import Problem
 from mipfs.result.posed import posed_again
 from mipfs.result.prediction import user_columns
 from mipfs.result.result import Result
+from mipfs.selection.rows import Rows
 
 MOST_POINTS = 1000
 """More points for a feature are no card."""
@@ -133,7 +134,9 @@ def of_set(result: Result, data: Instance, names: frozenset[str]) -> Result:
     """The result of the same problem where exactly these features, or the features of these groups, are selected."""
     columns = names if result.atoms is None else _columns_of(result, names)
     inside = tuple(name for name in data.feature_names if name in columns)
-    given = {"forced_in": inside, "forced_out": (), "M": len(inside), "lam": 0.0}
+    given: dict[str, Any] = {"forced_in": inside, "forced_out": (), "M": len(inside), "lam": 0.0}
+    if result.atoms is not None:  # the data's rows are about the groups, which keep them
+        given["rows"] = Rows.empty(data.n_features)
     return drivers.solve(posed_again(replace(result, atoms=None), data, "a scorecard", **given))
 
 
