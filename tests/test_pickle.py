@@ -112,3 +112,13 @@ def test_estimators_that_prove() -> None:
         fitted = estimator.fit(held.X, held.y)
         for copied in COPIES:
             assert np.array_equal(copied(fitted).predict(held.X), fitted.predict(held.X))
+
+
+def test_a_declared_program_is_copied_after_a_solve_of_cvxpys_own() -> None:
+    """CVXPY keeps Clarabel's solver with its problem, which cannot be pickled."""
+    data = mipfs.Instance.from_arrays(np.random.default_rng(0).normal(size=(20, 4)), np.resize([1.0, -1.0], 20))
+    declared = mipfs.models.boolean_relaxation(data, M=2, C=0.1)
+    value = declared.cvxpy.solve(solver="CLARABEL")
+    for copied in (pickle.loads(pickle.dumps(declared)), copy.deepcopy(declared), copy.copy(declared)):
+        assert copied.cvxpy.solve(solver="CLARABEL") == pytest.approx(value, rel=1e-9)
+        assert mipfs.solve(copied).objective == mipfs.solve(declared).objective

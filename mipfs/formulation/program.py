@@ -153,6 +153,15 @@ class Formulation:
 
         return with_rows(self, several, extra_cost)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What was declared, without what a solver of CVXPY has kept of it, of which some cannot be pickled."""
+        state = dict(vars(self))
+        if self.cvxpy is not None:
+            import cvxpy
+
+            state["cvxpy"] = cvxpy.Problem(self.cvxpy.objective, self.cvxpy.constraints)
+        return state
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Formulation:
         """A copy by way of a pickle: CVXPY's own renumbers the variables and loses those of the constraints."""
         return cast(Formulation, pickle.loads(pickle.dumps(self)))
