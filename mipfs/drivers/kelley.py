@@ -273,6 +273,9 @@ def _take_first_bound(run: Run, rounding: Rounding) -> bool:
             return False
     if run.options.refit and run.options.rounding == "best":
         rounding.at_nothing()
+        before = run.warm.first() if run.warm is not None and problem.atoms.is_held else None
+        if before is not None:
+            rounding.at_selection(before)
     run.raise_bound(least)
     run.sharpness = run.settings.sharper
     return True

@@ -14,7 +14,7 @@ from mipfs.inner.face_layer import FacePool
 from mipfs.inner.restricted import RestrictedSolution, SelectionPool
 from mipfs.inner.subproblem import Subproblem
 from mipfs.kernels.bound import gains
-from mipfs.plumbing.arrays import Array, Integers, scatter
+from mipfs.plumbing.arrays import Array, Integers, Mask, scatter
 from mipfs.problem import Problem
 from mipfs.proof.cuts import scores_of
 from mipfs.run.heuristics import Supports
@@ -45,6 +45,14 @@ class Rounding:
         """Offer the selection that asks for nothing: what S forces, or what it allows first."""
         run = self.run if self.top is None else self._restricted_run(np.zeros(1, dtype=np.int64))
         round_to(run, [np.zeros(run.problem.atoms.count)])
+
+    def at_selection(self, sigma: Mask) -> None:
+        """Offer a selection (p,), or the allowed one next to it."""
+        ids = np.flatnonzero(sigma)
+        if self.top is None:
+            round_to(self.run, [sigma.astype(float)])
+        elif ids.size:
+            round_to(self._restricted_run(ids), [np.ones(ids.size)])
 
     def by_scores(self, alpha: Array) -> None:
         """Offer the allowed selection of largest Σ c_j at α, less its cost: FGM-B as published (Tan 2010, 3.2)."""

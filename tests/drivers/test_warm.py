@@ -310,3 +310,15 @@ def test_of_another_m_or_c_few_dual_vectors_are_made_feasible(
 @pytest.mark.slow
 def test_an_earlier_tree_is_planted_where_no_atom_is_left() -> None:
     assert edits.chain(216, 300, Counter()) == []
+
+
+def test_a_relaxation_begins_with_the_support_that_it_is_handed() -> None:
+    """Its own rounding led to a worse one, and said that it had none."""
+    data = mipfs.read("instances/wdbc.svm", scale="standard")
+    problem = mipfs.Problem(data, M=4, C=0.2, loss="squared-hinge", bias=False)
+    exact = mipfs.solve(problem, "branch")
+    cold, warm = mipfs.solve(problem, "kelley"), mipfs.solve(problem, "kelley", warm=exact)
+    assert warm.objective == pytest.approx(exact.objective, rel=1e-9)
+    assert warm.objective < 0.995 * cold.objective
+    assert warm.warm_from["start"] is True
+    assert mipfs.solve(problem, "kelley", warm=exact, rounding="scores").warm_from["start"] is False
