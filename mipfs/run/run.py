@@ -455,7 +455,8 @@ class Run:
         first, least = self.oracle.minimise(self.problem.penalty)
         if first is None:
             self.infeasible, self.conflict = True, self.problem.selection.conflict(lambda: self.must_stop)
-        return first, least
+        # No penalty is negative: a least cost of 0 was rounded down.
+        return first, least if self.problem.has_extra_costs else max(least, 0.0)
 
     def offer(self, selected: npt.ArrayLike, w: Array, b: float) -> float:
         """Evaluate a classifier on the raw data and keep it if it is the best; returns its value."""

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import mipfs
 from mipfs import verify
 from mipfs.atoms import Atoms
 from mipfs.atoms.groups import Groups
@@ -384,3 +385,11 @@ def test_columns_of_very_different_norms_are_handed_over_to_a_method_that_no_sca
     assert found.relaxed["lower"] <= other.relaxed["upper"] * (1 + 1e-9)
     assert verify(found, problem.data).accepted
     assert solve(problem, "kelley", restricted="proximal").stop_reason is StopReason.NUMERICAL
+
+
+def test_the_bound_is_not_below_that_of_no_dual_vector() -> None:
+    """The least cost of a selection under rows was rounded down to -1e-12."""
+    data = mipfs.read("instances/credit.csv")
+    result = mipfs.solve(mipfs.Problem(data, M=3, C=1.0), "kelley", iteration_limit=1)
+    assert result.bound == 0.0
+    assert mipfs.verify(result, data).bound == 0.0
