@@ -57,6 +57,9 @@ from mipfs.settings import BatchSettings, CompletionSettings, NodeSettings, Rela
 
 NOTHING: Integers = np.empty(0, dtype=np.int64)
 
+STRENGTHENING = ProcessLock()
+"""Who makes a node solver with more rows: threads may ask for one at the same time."""
+
 
 def prices_suffice(problem: Problem) -> bool:
     """Whether the Newton kernel carries the problem once its rows are prices: it does so without extra variables."""
@@ -145,7 +148,6 @@ class RowsRelaxation:
         self._known: list[KnownClassifier | None] = []
         self._base = problem
         self._stronger = dict[tuple[int, int], RowsRelaxation]()
-        self._lock = ProcessLock()
 
     def _subtree_relaxation(self, alive: Integers, stop: States) -> BooleanRelaxation | Batch | None:
         """What explores the subtrees below nodes."""
@@ -181,7 +183,7 @@ class RowsRelaxation:
         if len(derived) == len(self.problem.derived) - len(self._base.derived):
             return self
         key = len(derived), self.alive.size
-        with self._lock:
+        with STRENGTHENING:
             if key not in self._stronger:
                 while len(self._stronger) > 1:
                     self._stronger.pop(next(iter(self._stronger)))
