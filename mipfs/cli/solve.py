@@ -217,7 +217,7 @@ def solve(
     from mipfs import drivers, formulation, readers
     from mipfs.cli import written
     from mipfs.cli.live import live_table
-    from mipfs.cli.output import check_target, finish
+    from mipfs.cli.output import finish
     from mipfs.cli.typed import command_line
     from mipfs.drivers.default import default_driver, redeclare_for
     from mipfs.plumbing.signals import hold_signals
@@ -228,9 +228,7 @@ def solve(
     own_file = model if model.endswith(".py") else None
     inputs = (data_file, subject_to, weight_rows, validation, own_file, warm, held_out, *files_of(module))
     pool_gap = _check_then(then, then_json, held_out, pool_gap, pool_size)
-    _check_outputs(inputs, json, report, write or (), checkpoint, resume)
-    others = json, report, checkpoint, *(write or ())
-    check_target(then_json, *inputs, outputs=others, pair=True, option="--then-json")
+    _check_outputs(inputs, json, report, write or (), checkpoint, resume, then_json)
     enter(module or ())
     declaration = formulation.load(model)
     more = types, words, missing, checks, folds_by
@@ -316,6 +314,7 @@ def _check_outputs(
     write: Sequence[str],
     checkpoint: str | None,
     resume: str | None,
+    then_json: str | None,
 ) -> None:
     """Refuse an output that is an input, or another output."""
     from mipfs.cli import written
@@ -330,6 +329,7 @@ def _check_outputs(
             raise UsageError(f"--write {place} is given twice; give every model its own file")
     if checkpoint is not None:
         check_target(checkpoint, *inputs, outputs=(json, *write), option="--checkpoint")
+    check_target(then_json, *inputs, outputs=(json, report, checkpoint, *write), pair=True, option="--then-json")
 
 
 def _keeper(checkpoint: str | None, every: float | None) -> Any:

@@ -115,5 +115,5 @@ def test_the_two_outputs_are_two_files(cli: Cli, tmp_path: Path) -> None:
     target = tmp_path / "one.npz"
     outcome = cli("sketch", WDBC, "--scale", "standard", "-o", target, "--json", target)
     assert outcome.code == 2
-    assert "give each output a name of its own" in outcome.err
+    assert "another output of this command goes there; give it another name" in outcome.err
     assert not target.exists()
