@@ -65,8 +65,12 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+RESTRICTING = {"--subject-to", "--weight-rows", "--nonnegative", "--nonpositive"}
+"""Options that ask for more of the problem: of others given twice the last value counts, as on any command line."""
+
+
 class OneCommand(TyperCommand):
-    """A command that refuses an option given twice, of which one value would be passed over."""
+    """A command that refuses twice what restricts the problem: the first of them would be passed over."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """The arguments, read.
@@ -74,13 +78,13 @@ class OneCommand(TyperCommand):
         Raises
         ------
         UsageError
-            An option that takes one value stands there twice.
+            One of `RESTRICTING` stands there twice.
         """
         given: list[Any] = list(self.make_parser(ctx).parse_args(list(args))[2])
-        for param in {id(one): one for one in given}.values():
-            takes_one = param.param_type_name == "option" and not (param.multiple or param.is_flag or param.count)
-            if takes_one and sum(one is param for one in given) > 1:
-                raise UsageError(f"{param.opts[0]} is given twice, and takes one value; give it once")
+        named = [option for param in given for option in param.opts if option in RESTRICTING]
+        twice = [option for option in named if named.count(option) > 1]
+        if twice:
+            raise UsageError(f"{twice[0]} is given twice, and takes one value; give it once")
         return list(super().parse_args(ctx, args))
 
 

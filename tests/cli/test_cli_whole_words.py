@@ -110,9 +110,9 @@ def test_rows_of_an_lp_file_are_over_what_is_selected_by_its_name(
     assert "rows are over features or groups, and products of features are selected" in capsys.readouterr().err
 
 
-def test_an_option_that_takes_one_value_is_refused_twice(credit: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_restricts_the_problem_is_refused_twice(credit: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The first file of rows was passed over, and not even read."""
-    for option in ("--subject-to", "--weight-rows", "--nonnegative", "--nonpositive", "--gap", "--M"):
+    for option in ("--subject-to", "--weight-rows", "--nonnegative", "--nonpositive"):
         assert main(["solve", "fsp-m", str(credit), option, "1", option, "1"]) == 2
         assert f"{option} is given twice, and takes one value; give it once" in capsys.readouterr().err
     assert main(["solve", "fsp-m", str(credit), "-p", "M=1", "-p", "C=0.1", *ASKED, "--quiet", "--no-checks"]) == 0
