@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from mipfs import formulation
 from mipfs.errors import UsageError
 from mipfs.plumbing.on_import import once_imported
-from mipfs.plumbing.registry import suggest_name
 
 if TYPE_CHECKING:
     from mipfs.models.big_m import build as big_m
@@ -71,18 +70,15 @@ class _Callable(ModuleType):
         Raises
         ------
         UsageError
-            A parameter by both of its names, or one that it does not have.
+            A parameter by both of its names.
         """
         known = inspect.signature(self.build).parameters
-        takes_any = any(one.kind is one.VAR_KEYWORD for one in known.values())
         own = dict[str, Any]()
         for given, value in params.items():
-            name = given if given in known else formulation.ALIASES.get(given, given)
+            alias = formulation.ALIASES.get(given, given)
+            name = alias if given not in known and alias in known else given
             if name in own:
                 raise UsageError(formulation.given_twice_message(name))
-            if name not in known and not takes_any:
-                hint = suggest_name(given, list(known)[1:], f"it takes {', '.join(list(known)[1:])}")
-                raise UsageError(f"{self.__name__.rpartition('.')[2]} has no parameter {given!r}; {hint}")
             own[name] = value
         return self.build(data, **own)
 

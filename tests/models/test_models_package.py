@@ -54,10 +54,8 @@ def test_unknown_formulations_are_no_attributes() -> None:
         _ = models.fsp_z
 
 
-def test_b_of_the_papers_is_m_and_an_unknown_parameter_is_named() -> None:
+def test_b_of_the_papers_is_m() -> None:
     data = mipfs.Instance.from_arrays(np.eye(4), [1, -1, 1, -1])
     assert models.qcqp_relaxation(data, B=2, C=0.1).problem.M == 2
     with pytest.raises(mipfs.UsageError, match="'B' is another name of 'M', which is given too"):
         models.qcqp_relaxation(data, B=2, M=2)
-    with pytest.raises(mipfs.UsageError, match="qcqp_relaxation has no parameter 'b'; it takes M, C, loss"):
-        models.qcqp_relaxation(data, b=2)
