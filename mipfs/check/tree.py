@@ -8,7 +8,8 @@ proven, for the problem that `Report.statement` says in words, and `predict` use
     dual_vectors.py  feasible dual vectors, their scores    leaves.py       the tree and its least bound
     few.py           the atoms that a plain proof rests on  near.py         near-optimal supports
     verdict.py       status, bound and gap
-    decided.py       what is decided of single atoms
+    decided.py       what is decided of single atoms        possible.py     the way through the tree for that
+    one_more.py      (leaf) with one atom more fixed        row_by_row.py   what rows fix by themselves
     rounding.py      readers of numbers
     regulariser.py   the term of a weight where not ½w²      bounded.py      bounds on the weights
     words.py         (P) in words, and the data's description

@@ -396,19 +396,18 @@ def with_lp_rows(problem: Problem, path: str | None) -> Problem:
 
 
 def lp_rows_over(problem: Problem, path: str) -> Rows:
-    """The rows of an LP file over what a problem selects: its features, or its groups by their names.
+    """The rows of an LP file over what a problem selects: its features, or groups and nodes of them by their names.
 
     Raises
     ------
     UsageError
-        What it selects is neither.
+        It selects products of features, which have no place in a row.
     """
-    from mipfs.atoms.groups import Groups
     from mipfs.readers.lp_rows import read_rows
 
     atoms = problem.atoms
-    if isinstance(atoms, Groups):
-        return read_rows(path, atoms.raw, atoms.names)
+    if atoms.raw is atoms.data:
+        return read_rows(path, atoms.raw, None if atoms.are_features else atoms.names)
     if atoms.count != atoms.raw.n_features:
         raise UsageError(f"{path}: rows are over features or groups, and {atoms.called} are selected; leave it out")
     return read_rows(path, atoms.raw)  # of functions of features the features

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,12 @@ def given_twice_message(name: str) -> str:
     """What is wrong where a parameter is given by both of its names, in whatever order."""
     alias = next(one for one, other in ALIASES.items() if other == name)
     return f"{alias!r} is another name of {name!r}, which is given too; leave one of them out"
+
+
+def own_name(given: str, known: Container[str]) -> str:
+    """The parameter that a name stands for, among those that are known: M for B where there is an M."""
+    name = ALIASES.get(given, given)
+    return name if name in known else given
 
 
 @dataclass(frozen=True)
@@ -313,8 +319,7 @@ class LoadedFormulation:
         takes_any = any(q.kind is q.VAR_KEYWORD for q in inspect.signature(self.build).parameters.values())
         arguments: dict[str, Any] = {}
         for given, value in params.items():
-            name = ALIASES.get(given, given)
-            name = name if name in known else given
+            name = own_name(given, known)
             if name not in (*known, *self._driver_options) and not takes_any:
                 takes = f"it takes {', '.join(self.parameters) or 'none'}"
                 hint = suggest_name(given, self.parameters, "")

@@ -75,8 +75,7 @@ class _Callable(ModuleType):
         known = inspect.signature(self.build).parameters
         own = dict[str, Any]()
         for given, value in params.items():
-            alias = formulation.ALIASES.get(given, given)
-            name = alias if given not in known and alias in known else given
+            name = formulation.own_name(given, known)
             if name in own:
                 raise UsageError(formulation.given_twice_message(name))
             own[name] = value

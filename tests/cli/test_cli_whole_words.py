@@ -110,6 +110,28 @@ def test_rows_of_an_lp_file_are_over_what_is_selected_by_its_name(
     assert "rows are over features or groups, and products of features are selected" in capsys.readouterr().err
 
 
+def test_rows_of_an_lp_file_are_over_the_nodes_of_a_tree_too(tmp_path: Path) -> None:
+    """Its leaves are the features, in their order, and its nodes are called as the groups."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(30, 4)).round(4)
+    y = np.where(X @ [1.0, 0.8, -0.5, 0.3] > 0.0, 1, -1)
+    table, rows, saved = tmp_path / "d.csv", tmp_path / "r.lp", tmp_path / "r.json"
+    lines = [",".join(map(str, [*x, c])) for x, c in zip(X.tolist(), y.tolist(), strict=True)]
+    table.write_text("\n".join(["a,b,c,d,label", *lines]), encoding="utf-8")
+    (tmp_path / "d.toml").write_text('[groups]\nab = ["a", "b"]\ncd = ["c", "d"]\n', encoding="utf-8")
+    rows.write_text("subject to\n r: ab + x3 <= 0\nend\n", encoding="utf-8")
+    asked = ["--subject-to", str(rows), "--quiet"]
+    params = ["-p", "M=2", "-p", "C=1", "-p", "atoms=tree", "--json", str(saved)]
+    assert main(["solve", "fsp-m", str(table), *params, *asked]) == 0
+    found = json.loads(saved.read_text(encoding="utf-8"))
+    problem = mipfs.Problem(mipfs.read(table), M=2, C=1.0, atoms="tree")  # type: ignore[arg-type]
+    assert problem.atoms.names == ("a", "b", "c", "d", "ab", "cd")
+    wanted = mipfs.solve(problem.with_rows([[0, 0, 1, 0, 1, 0]], -np.inf, 0.0, ["r"]))
+    assert found["objective"] == pytest.approx(wanted.objective, rel=2e-4)
+    assert found["rows"][0]["terms"] == {"c": 1.0, "ab": 1.0}
+    assert main(["verify", str(saved), str(table), *asked]) == 0
+
+
 def test_what_restricts_the_problem_is_refused_twice(credit: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The first file of rows was passed over, and not even read."""
     for option in ("--subject-to", "--weight-rows", "--nonnegative", "--nonpositive"):
