@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import warnings
+from json import dumps as as_text
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mipfs.cli.options import Label, Quiet, Seed
+from mipfs.cli.options import Json, Label, Quiet, Seed
 from mipfs.errors import DataWarning, UsageError
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def bins(
         str | None, typer.Option("--like", metavar="OUT.bins.json", help="Cut the table as an earlier one was.")
     ] = None,
     label: Label = None,
+    json: Json = None,
     quiet: Quiet = False,
     seed: Seed = 0,
 ) -> int:
@@ -50,10 +51,9 @@ def bins(
     Beside OUT.csv stand OUT.toml, which names the labels, and OUT.bins.json, by which new tables are cut (--like). The
     label is that of TABLE.toml where no other is given; its costs and rows are about its own columns, and stay there.
     """
-    from mipfs.cli.output import check_target, say
+    from mipfs.cli.output import check_target, say, write_json
     from mipfs.lab.scorecard.indicators import Indicators, csv_text, read_table
     from mipfs.plumbing import output_file
-    from mipfs.readers.sidecar import DataDescription
 
     place = Path(output)
     if place.suffix != ".csv":
@@ -64,31 +64,56 @@ def bins(
     beside = [place.with_suffix(end) for end in (".bins.json", ".toml", ".lp")]
     for one in (place, *beside):
         check_target(str(one), table, like, option="-o")
+    check_target(json, table, like, outputs=(output, *map(str, beside)))
     cells = read_table(Path(table))
     if like is not None:
-        output_file.save([(place, csv_text(Indicators.load(Path(like)).rows(cells)).encode())])
-        written = [place]
+        texts, most = [csv_text(Indicators.load(Path(like)).rows(cells))], None
     else:
-        stated = DataDescription.beside(Path(table))
-        if unread := [key for key in RECIPE if key in stated.tables.get("data", {})]:
-            warnings.warn(
-                f"{table}: bins cuts cells as they stand, and [data] {', '.join(unread)} of its .toml is not followed; "
-                "leave such columns out of the table, and write numbers in it",
-                DataWarning,
-                stacklevel=1,
-            )
-        found = Indicators.of(cells, label or stated.label or "label", thresholds, codes(special or ()))
-        texts = [csv_text(found.rows(cells)), f"{found.to_json()}\n", described(found.label, label, stated.positive)]
-        words = word_features(found, cells) if features is not None or each is not None else None
-        texts += [] if words is None else [found.lp(features, each, words)]
-        written = [place, *beside][: len(texts)]
-        output_file.save([(one, text.encode()) for one, text in zip(written, texts, strict=True)])
-    if not quiet:
+        texts, most = _cut_anew(Path(table), cells, (label, thresholds, codes(special or ())), (features, each))
+    written = [place, *beside][: len(texts)]
+    output_file.save([(one, text.encode()) for one, text in zip(written, texts, strict=True)])
+    write_json({"schema": 1, "written": [str(one) for one in written], "M": most}, json)
+    if json != "-" and not quiet:
         say(f"written to {', '.join(map(str, written))}")
-        if like is None and features is not None and each is not None:
-            most = max([each, *map(len, (words or {}).values())])
-            say(f"next: mipfs solve fsp-m {place} --subject-to {beside[-1]} --M {features * most}")
+        if most is not None:
+            say(f"next: mipfs solve fsp-m {place} --subject-to {beside[-1]} --M {most}")
     return 0
+
+
+def _cut_anew(
+    table: Path,
+    cells: Table,
+    how: tuple[str | None, int, dict[str, tuple[float, ...]]],
+    rows: tuple[int | None, int | None],
+) -> tuple[list[str], int | None]:
+    """The texts of the files for a table that no other is like; the most columns that its rows allow, where they say.
+
+    Parameters
+    ----------
+    table : Path
+    cells : its cells
+    how : the label's column where one was asked for, thresholds of a column at most, and special codes
+    rows : features of the table at most, and thresholds of each
+    """
+    from mipfs.lab.scorecard.indicators import Indicators, csv_text
+    from mipfs.readers.sidecar import DataDescription
+
+    stated = DataDescription.beside(table)
+    if unread := [key for key in RECIPE if key in stated.tables.get("data", {})]:
+        warnings.warn(
+            f"{table}: bins cuts cells as they stand, and [data] {', '.join(unread)} of its .toml is not followed; "
+            "leave such columns out of the table, and write numbers in it",
+            DataWarning,
+            stacklevel=1,
+        )
+    (label, thresholds, special), (features, each) = how, rows
+    found = Indicators.of(cells, label or stated.label or "label", thresholds, special)
+    texts = [csv_text(found.rows(cells)), f"{found.to_json()}\n", described(found.label, label, stated.positive)]
+    if features is None and each is None:
+        return texts, None
+    words = word_features(found, cells)
+    texts.append(found.lp(features, each, words))
+    return texts, None if features is None or each is None else features * max([each, *map(len, words.values())])
 
 
 def word_features(found: Indicators, cells: Table) -> dict[str, tuple[str, ...]]:
@@ -105,9 +130,9 @@ def word_features(found: Indicators, cells: Table) -> dict[str, tuple[str, ...]]
 
 def described(label: str, asked: str | None, positive: str | float | None) -> str:
     """The .toml of the table: its label, and which of the labels is +1 where the raw table's own .toml says so."""
-    lines = ["[data]", f"label = {json.dumps(label)}"]
+    lines = ["[data]", f"label = {as_text(label)}"]
     if asked is None and positive is not None:
-        lines.append(f"positive = {json.dumps(positive)}")
+        lines.append(f"positive = {as_text(positive)}")
     return "\n".join([*lines, ""])
 
 

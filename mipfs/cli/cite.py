@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mipfs.cli.options import Quiet, Seed
+from mipfs.cli.options import Json, Quiet, Seed
 
 
 def cite(
@@ -15,21 +15,26 @@ def cite(
         str | None,
         typer.Argument(metavar="[RESULT.json]", help="Of what this result used alone.", show_default=False),
     ] = None,
+    json: Json = None,
     quiet: Quiet = False,
     seed: Seed = 0,
 ) -> int:
     """Print how to cite mipfs and the papers of its methods, as BibTeX."""
+    from mipfs.cli.output import check_target, write_json
     from mipfs.drivers import DRIVERS, get_driver
     from mipfs.losses import is_joint
     from mipfs.result import documents
 
+    check_target(json, result_file and documents.split_point(result_file)[0])
     entries = _bibtex_entries()
     if result_file is not None:
         result = documents.load(result_file)
         wanted = {"mipfs", *(get_driver(result.driver).CAPABILITY.papers if result.driver in DRIVERS else ())}
         wanted |= {"mao2013"} if is_joint(result.params.get("loss")) else set()
         entries = {name: text for name, text in entries.items() if name in wanted}
-    print("\n\n".join(entries.values()))
+    write_json({"schema": 1, "entries": entries}, json)
+    if json != "-":
+        print("\n\n".join(entries.values()))
     return 0
 
 

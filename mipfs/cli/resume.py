@@ -20,7 +20,7 @@ from mipfs.errors import DataError, UsageError
 if TYPE_CHECKING:
     from mipfs.result.state import StartCommand
 
-TAKES = "--json", "--report", "--time-limit", "--memory-limit", "--gap", "--pool-gap", "--pool-size"
+TAKES = "--json", "--report", "--time-limit", "--memory-limit", "--gap", "--pool-gap", "--pool-size", "--seed"
 """Options that are given anew, each with a value."""
 RUNS = "model", "module", "dask"
 """Parameters of a command by which code comes in: a formulation, modules, a scheduler whose answers are pickles."""
@@ -51,6 +51,9 @@ def resume(
     ] = False,
     total_limit: TotalLimit = None,
     quiet: Quiet = False,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", min=0, help="Another seed of what is left of a solve.")
+    ] = None,
 ) -> int:
     """Go on with a run that a limit, Ctrl-C or a crash has ended; what is given here takes the place of what was."""
     from mipfs.cli import main
@@ -66,9 +69,9 @@ def resume(
         raise UsageError(
             f"{file}: its command is {began.arguments[0]!r}, and such files are of `mipfs {command}` alone"
         )
-    if command == "path" and (option or any(value is not None for value in (memory_limit, pool_gap, pool_size))):
+    if command == "path" and (option or any(value is not None for value in (memory_limit, pool_gap, pool_size, seed))):
         raise UsageError(f"{file}: a path takes --time-limit and --gap anew; give the others to `mipfs path --resume`")
-    named = zip(TAKES, (json, report, time_limit, memory_limit, gap, pool_gap, pool_size), strict=True)
+    named = zip(TAKES, (json, report, time_limit, memory_limit, gap, pool_gap, pool_size, seed), strict=True)
     given = {name: str(value) for name, value in named if value is not None}
     for name in ("--json", "--report"):  # of this folder, not of the first command's
         if given.get(name, "-") != "-":

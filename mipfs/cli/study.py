@@ -40,6 +40,10 @@ def study(
     json: Json = None,
     total_limit: TotalLimit = None,
     quiet: Quiet = False,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", metavar="N", min=0, help="Of units that are drawn, those of this seed alone."),
+    ] = None,
 ) -> int:
     """Measure and report an experiment of the papers again; what was measured before is kept.
 
@@ -54,8 +58,8 @@ def study(
     if out is not None and not out.strip():
         raise UsageError("-o is empty; give the folder of the study")
     if name is None:
-        return _list_studies(json, quiet) if names else _write_index(Path(out or FOLDER), quiet)
-    how = {"quick": quick, "time_limit": time_limit, "jobs": jobs, "again": again}
+        return _list_studies(json, quiet) if names else _write_index(Path(out or FOLDER), json, quiet)
+    how = {"quick": quick, "time_limit": time_limit, "jobs": jobs, "again": again, "seed": seed}
     return _run(name, Path(out or f"{FOLDER}/{name}"), (json, report), quiet, how)
 
 
@@ -74,13 +78,15 @@ def _list_studies(json: str | None, quiet: bool) -> int:
     return 0
 
 
-def _write_index(folder: Path, quiet: bool) -> int:
+def _write_index(folder: Path, json: str | None, quiet: bool) -> int:
     """Write the index of a folder of studies."""
-    from mipfs.cli.output import say
+    from mipfs.cli.output import check_target, say, write_json
     from mipfs.lab.experiments.index import write_index
 
+    check_target(json)
     target = write_index(folder)
-    if not quiet:
+    write_json({"schema": 1, "index": str(target)}, json)
+    if json != "-" and not quiet:
         say(f"written to {target}")
     return 0
 

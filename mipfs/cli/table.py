@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mipfs.cli.options import Quiet, ResultFile, Seed
+from mipfs.cli.options import Json, Quiet, ResultFile, Seed
 from mipfs.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,24 +28,30 @@ def table(
         ),
     ] = None,
     latex: Annotated[bool, typer.Option("--latex", help="Print LaTeX (package booktabs) in place of CSV.")] = False,
+    json: Json = None,
     quiet: Quiet = False,
     seed: Seed = 0,
 ) -> int:
     """Print the weights of a result, its near-optimal sets, or the lines of a scorecard, as CSV or LaTeX."""
-    from mipfs.cli.output import check_target, say
+    from mipfs.cli.output import check_target, say, write_json
     from mipfs.result import documents
 
     if output is not None:
         check_kind("-o", output)
     if latex and output is not None and not _is_latex(output):
         raise UsageError(f"--latex: {output} would hold CSV; name it .tex, or leave --latex out")
-    check_target(output, documents.split_point(result_file)[0], option="-o")
+    file = documents.split_point(result_file)[0]
+    check_target(output, file, option="-o")
+    check_target(json, file, outputs=(output,))
     found = _table_of(result_file, near_optimal)
+    if output is not None:
+        write_table(output, found)
+    write_json({"schema": 1, "columns": found.columns, "rows": found.rows}, json)
+    if json == "-":
+        return 0
     if output is None:
         print(found.latex() if latex else found.csv(), end="")
-        return 0
-    write_table(output, found)
-    if not quiet:
+    elif not quiet:
         say(f"written to {output}")
     return 0
 

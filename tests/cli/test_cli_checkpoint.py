@@ -55,7 +55,8 @@ def test_a_run_goes_on_by_its_own_command_with_another_limit(
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    again = cli("resume", "../state.npz", "-o", "iteration-limit=100000", "--gap", "1e-6", "--json", "again.json")
+    more = "--gap", "1e-6", "--seed", "3", "--json", "again.json"
+    again = cli("resume", "../state.npz", "-o", "iteration-limit=100000", *more)
     assert again.code == 0, again.err
     second = json.loads((elsewhere / "again.json").read_text())
     assert second["status"] == "OPTIMAL"
@@ -111,6 +112,7 @@ def test_a_path_goes_on_by_its_own_command(
     assert [point["selected"] for point in first["points"]] == [point["selected"] for point in second["points"]]
     for refused in (
         cli("resume", tmp_path / "p.points", "--pool-size", "3"),
+        cli("resume", tmp_path / "p.points", "--seed", "3"),
         cli(*line, "--checkpoint", tmp_path / "p.points"),
         cli("path", small, "--M", "1:2", "-p", "C=0.2", "--resume", tmp_path / "p.points"),
         cli("path", small, "--M", "1:2", "--resume", small),

@@ -28,6 +28,8 @@ def test_the_command_lists_runs_and_indexes(cli: Cli, tmp_path: Path) -> None:
     assert [row["overlap"] for row in exact] == [20, 16]  # of 20 features, in or out as they should be
     outcome = cli("study", "--index", "-o", folder.parent)
     assert (outcome.code, outcome.out) == (0, f"written to {folder.parent / PAGE}\n")
+    named = json.loads(cli("study", "--index", "-o", folder.parent, "--json", "-").out)
+    assert named == {"schema": 1, "index": str(folder.parent / PAGE)}
     assert "[aytug](aytug/README.md)" in (folder.parent / PAGE).read_text(encoding="utf-8")
 
 
@@ -44,10 +46,12 @@ def test_the_command_lists_runs_and_indexes(cli: Cli, tmp_path: Path) -> None:
         (("aytug", "--time-limit", "-1"), "--time-limit -1 must be"),
         (("aytug", "--time-limit", "nan"), "--time-limit nan must be"),
         (("aytug", "-o", ""), "-o is empty"),
+        (("recovery", "--quick", "--seed", "77", "-o", "FOLDER"), "--seed 77: the units have seed 0"),
     ],
 )
 def test_what_the_command_refuses(cli: Cli, tmp_path: Path, args: tuple[str, ...], said: str) -> None:
     (tmp_path / "file").write_text("")
-    outcome = cli("study", *(str(tmp_path / "file") if arg == "FILE" else arg for arg in args))
+    places = {"FILE": str(tmp_path / "file"), "FOLDER": str(tmp_path / "folder")}
+    outcome = cli("study", *(places.get(arg, arg) for arg in args))
     assert outcome.code == 2
     assert said in outcome.err

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import typer
 
 import mipfs
-from mipfs.cli.app import COMMANDS
+from mipfs.cli.app import COMMANDS, app
 from mipfs.errors import UsageError
 from tests.cli.outcome import Cli
 
@@ -72,3 +75,25 @@ def test_bibtex_is_that_of_the_manual(cli: Cli, solved: Path) -> None:
     own = cli("cite", solved).out
     assert "@article{aytug2015" in own
     assert "mao2013" not in own
+
+
+def test_tables_and_bibtex_as_json(cli: Cli, solved: Path, tmp_path: Path) -> None:
+    result = mipfs.Result.load(solved)
+    told = json.loads(cli("table", solved, "--json", "-").out)
+    assert told["columns"] == ["feature", "weight"]
+    assert {name: value for name, value in told["rows"][:-1]} == dict(result.weights)
+    outcome = cli("table", solved, "-o", tmp_path / "w.csv", "--json", tmp_path / "w.json")
+    assert (outcome.code, outcome.out) == (0, f"written to {tmp_path / 'w.csv'}\n")
+    assert json.loads((tmp_path / "w.json").read_text()) == told
+    assert cli("table", solved, "-o", tmp_path / "w.csv", "--json", tmp_path / "w.csv").code == 2
+    assert cli("table", solved, "--json", solved).code == 2
+    entries = json.loads(cli("cite", "--json", "-").out)["entries"]
+    assert "\n\n".join(entries.values()) + "\n" == cli("cite").out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_takes_json_quiet_and_seed(name: str) -> None:
+    """As the contract with scripts has it."""
+    group: Any = typer.main.get_command(app)
+    taken = {option for param in group.get_command(None, name).params for option in param.opts}
+    assert {"--json", "--quiet", "--seed"} <= taken

@@ -108,12 +108,16 @@ def test_both_checkers_take_the_card_and_the_choice(made: tuple[Path, list[dict[
 
 
 @pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 40))])
-def test_the_choice_of_thresholds_is_the_best_of_all(tmp_path: Path, seed: int) -> None:
+def test_the_choice_of_thresholds_is_the_best_of_all(
+    tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     """At most one column and two thresholds of it, a column of words among them: every choice by enumeration."""
     table(tmp_path / "t.csv", seed, 40)
     cut, rows, result = (str(tmp_path / name) for name in ("b.csv", "b.lp", "r.json"))
     asked = ["--thresholds", "3", "--special", "-9,999", "--features", "1", "--each", "2", "--label", "risk", "-q"]
-    assert main(["bins", str(tmp_path / "t.csv"), "-o", cut, *asked]) == 0
+    assert main(["bins", str(tmp_path / "t.csv"), "-o", cut, *asked, "--json", "-"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["written"] == [cut, *(str(Path(cut).with_suffix(end)) for end in (".bins.json", ".toml", ".lp"))]
     options = ["-p", "M=4", "-p", "C=1", "--gap", "1e-7", "--subject-to", rows, "--positive", "good", "-q"]
     assert main(["solve", "fsp-m", cut, *options, "--json", result]) == 0
     with open(cut, newline="") as stream:

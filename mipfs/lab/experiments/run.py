@@ -288,6 +288,7 @@ def run(
     tell: Callable[[int, int], None] | None = None,
     jobs: int | None = None,
     again: bool = False,
+    seed: int | None = None,
 ) -> StudyResults:
     """Measure the units of a study that its folder does not have yet.
 
@@ -302,16 +303,23 @@ def run(
     jobs : int >= 1, optional, units side by side, one thread each; by default as many as there are cores
     again : bool
         Measure those too that the code of another version or commit measured, where what they need is here.
+    seed : int, optional
+        Of the units that are drawn, those of this seed alone; units without a seed are measured whatever it is.
 
     Returns
     -------
     StudyResults
         After Ctrl-C too, with the units that were reached.
+
+    Raises
+    ------
+    UsageError
+        No unit has the seed.
     """
     check_folder(folder)
     store = StudyStore(folder / ROWS, study.name)
     every = list(study.units())
-    asked = [unit for unit in every if unit.quick or not quick]
+    asked = _asked_units([unit for unit in every if unit.quick or not quick], seed)
     before = store.lines()
     kept = {key for key, line in before.items() if not again or is_of_this_code(line)}
     skipped: dict[str, int] = {}
@@ -343,6 +351,23 @@ def run(
     lines = [done[unit.key] for unit in every if unit.key in done]
     reached = sum(unit.key in kept or done.get(unit.key) != before.get(unit.key) for unit in asked)
     return StudyResults(study, lines, len(asked), reached, len(every), skipped, interrupted)
+
+
+def _asked_units(units: Sequence[Unit], seed: int | None) -> Sequence[Unit]:
+    """Of units that are drawn those of a seed, where one is asked for; the others as they are.
+
+    Raises
+    ------
+    UsageError
+        No unit is left.
+    """
+    if seed is None:
+        return units
+    asked = [unit for unit in units if unit.params.get("seed", seed) == seed]
+    if units and not asked:
+        seeds = sorted({unit.params["seed"] for unit in units})
+        raise UsageError(f"--seed {seed}: the units have seed {', '.join(map(str, seeds))}; give one of them, or none")
+    return asked
 
 
 def is_of_this_code(line: Mapping[str, Any]) -> bool:
