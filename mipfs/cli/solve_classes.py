@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mipfs.errors import MoreClassesError, UsageError
+from mipfs.errors import MoreClassesError, SuspectWarning, UsageError
 
 if TYPE_CHECKING:
     from mipfs.data.instance import Instance
@@ -103,6 +103,7 @@ def solve_classes(
         warnings.simplefilter("ignore")  # they were shown when the labels were read
         instances = readers.read_classes(asked.data_file, parts, **rest)
     if reading.get("checks", DataDescription.beside(Path(asked.data_file)).checks) is not False:
+        _warn_of_quantity(instances, asked.data_file)
         warn_of_suspects(instances, asked.data_file)
     weights = of_many(asked.params.get("class_weight", instances[0].class_weight), instances)
     asked = dataclasses.replace(asked, params={k: v for k, v in asked.params.items() if k != "class_weight"})
@@ -122,6 +123,14 @@ def solve_classes(
         return INFEASIBLE
     complain(f"{label}: {why_nothing(result)}")
     return STOPPED_EARLY
+
+
+def _warn_of_quantity(instances: Sequence[Instance], where: str) -> None:
+    """Say so where more than half of the rows are of a class of their own: what scikit-learn warns of in `fit`."""
+    n = instances[0].n_samples
+    if 2 * len(instances) > n:
+        text = f"{len(instances)} different labels in {n} rows, each a class of its own; a quantity is cut into two"
+        warnings.warn(f"{where}: {text} before it is a label", SuspectWarning, stacklevel=3)
 
 
 def _write_classes(found: OneVsRest, asked: ClassRequest, output: ClassesOutput) -> None:

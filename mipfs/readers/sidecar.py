@@ -108,11 +108,13 @@ class DataDescription:
     path : Path
     text : str, the file as it stands, to find lines in
     tables : mapping of table name to its contents
+    left_out : sequence of str, columns that are no features because somebody drops them
     """
 
     path: Path
     text: str = ""
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
+    left_out: Sequence[str] = ()
 
     @classmethod
     def beside(cls, data: Path) -> DataDescription:
@@ -269,10 +271,12 @@ class DataDescription:
     def check_features(self, names: Sequence[str], features: Mapping[str, Any], table: str, key: str) -> None:
         """Refuse a name that is no feature."""
         for name in names:
-            if name not in features:
-                self.fail(
-                    f"[{table}] no feature is called {name!r}", misspelling_hint(name, list(features)), table, key, name
-                )
+            if name in features:
+                continue
+            hint = misspelling_hint(name, list(features))
+            if name in self.left_out:
+                hint = "that column is dropped; take it out here, or keep it"
+            self.fail(f"[{table}] no feature is called {name!r}", hint, table, key, name)
 
     def number(self, value: Any, what: str, table: str, *words: str) -> float:
         """A finite number >= 0, or an error that says `what` it should be."""

@@ -199,3 +199,23 @@ def test_stability_on_the_command_line(cli: Cli, raw: Path, tmp_path: Path) -> N
         assert refused.code == 2
         assert message in refused.err
         assert len(refused.err.splitlines()) == 1
+
+
+def test_a_quantity_as_a_label_is_pointed_out(cli: Cli, tmp_path: Path) -> None:
+    rows = [f"{i % 3},{(7 * i) % 5},{100 + i // 2}" for i in range(12)]
+    (tmp_path / "q.csv").write_text("\n".join(["a,b,price", *rows, ""]))
+    asked = ("solve", "fsp-m", tmp_path / "q.csv", "--label", "price", "--M", "1", "--C", "1")
+    assert "6 different labels in 12 rows" not in cli(*asked).err  # half of them
+    (tmp_path / "q.csv").write_text("\n".join(["a,b,price", *rows[:-1], "1,2,200", ""]))
+    outcome = cli(*asked)
+    assert outcome.code == 0
+    assert "7 different labels in 12 rows" in outcome.err
+    assert "different labels" not in cli(*asked, "--no-checks").err
+
+
+def test_a_group_of_a_dropped_column_is_told_so(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "g.csv").write_text("a,b,c,label\n1,2,3,1\n2,1,0,-1\n0,1,1,1\n2,2,0,-1\n")
+    (tmp_path / "g.toml").write_text('[data]\nlabel = "label"\n[groups]\nfirst = ["a", "b"]\n')
+    outcome = cli("solve", "fsp-m", tmp_path / "g.csv", "--M", "1", "--drop", "a", "--quiet")
+    assert outcome.code == 2
+    assert "g.toml:4: [groups] no feature is called 'a'; that column is dropped; take it out here" in outcome.err
