@@ -11,7 +11,7 @@ from mipfs.data.instance import Instance
 from mipfs.data.stacked import INTERCEPT, stack_instances
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
-from mipfs.selection.rows import Rows
+from mipfs.selection.of_groups import compile_rows
 
 TAKEN = ("M", "C", "lam", "loss", "bias", "forced_in", "forced_out", "weight_bounds")
 """What a shared support takes of the parameters of a problem."""
@@ -51,5 +51,5 @@ def shared_problem(instances: Sequence[Instance], **params: Any) -> Problem:
         lam = given.get("lam")
         if isinstance(lam, (int, float)) and lam:
             given["lam"] = {**dict.fromkeys(instances[0].feature_names, float(lam)), INTERCEPT: 0.0}
-    rows = Rows.of(data.rows, {name: g for g, name in enumerate(groups.names)})
+    rows = compile_rows(data.rows, {name: g for g, name in enumerate(groups.names)}, instances[0].groups)
     return Problem(data, bias=False, atoms=groups, rows=rows, **given)

@@ -258,6 +258,11 @@ def solve(
     options |= _pool_options({"pool_gap": pool_gap, "pool_size": pool_size}, driver)
     options |= {"certificate": False} if no_certificate else {}
     options |= {} if preselect is None else {"active": _preselect(problem, driver, preselect, seed)}
+    rows = None if held_out is None else _read_validation(held_out, data, label)
+    if then is not None:
+        from mipfs.lab.studies.preference import check_wish
+
+        check_wish(problem, then, rows)
     for place in write or ():
         written.write(declared, place, options)
     with hold_signals(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
@@ -268,7 +273,6 @@ def solve(
             if calibrate is not None and result.has_classifier:
                 result = _calibrate(problem, result, calibrate, options, jobs, begun=begun, quiet=quiet)
         result = dataclasses.replace(result, command=command_line())
-        rows = None if held_out is None else _read_validation(held_out, data, label)
         second = _prefer_near_optimal(problem, result, (then, then_json), rows, seed, jobs)
         title = f"{Path(model).name} on {Path(data_file).name}"
         return finish(result, json, quiet, certificate_limit, report, title, second, data)
@@ -297,10 +301,16 @@ def _prefer_near_optimal(
     """The best of the near-optimal sets by the second wish, if there is one; its own result is written where asked."""
     if asked[0] is None or not result.has_classifier:
         return None
+    from mipfs.cli.errors import complain
     from mipfs.cli.output import save_somewhere
+    from mipfs.errors import StoppedError
     from mipfs.lab.studies.preference import prefer
 
-    found = prefer(problem, result, asked[0], held_out=held_out, seed=seed, jobs=jobs)
+    try:
+        found = prefer(problem, result, asked[0], held_out=held_out, seed=seed, jobs=jobs)
+    except StoppedError as error:
+        complain(str(error), "warning")
+        return None
     if asked[1] is not None:
         own = found.solve(problem, gap=result.params["gap"], seed=seed)
         save_somewhere(asked[1], own.save)

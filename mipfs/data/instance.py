@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -365,6 +365,17 @@ class Instance:
         if unknown:
             raise UsageError(f"no feature is called {unknown[0]!r}; {misspelling_hint(unknown[0], self.feature_names)}")
         return np.array([self.index[name] for name in names], dtype=np.int64)
+
+    def cost_of(self, names: Collection[str]) -> float:
+        """What some features cost together: a group, or a column of words, once for whichever of its features."""
+        whole = {group: members for group, members in self.groups.items() if group not in self.index}
+        priced = self.given_costs.items()
+        return math.fsum(value for name, value in priced if not {name, *whole.get(name, ())}.isdisjoint(names))
+
+    @property
+    def given_costs(self) -> Mapping[str, float]:
+        """The costs as they were given, by the names of features and groups."""
+        return getattr(self.cost, "given", self.cost)
 
     @classmethod
     @check_arguments

@@ -23,6 +23,7 @@ from mipfs.drivers import solve
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.mil.bags import Bags
 from mipfs.lab.mil.miles import Miles, mean_distance
+from mipfs.lab.sketch.margin import store_columns
 from mipfs.plumbing.arrays import Array, Integers, scatter
 from mipfs.plumbing.declared import Natural, check_arguments
 from mipfs.problem import Problem
@@ -192,8 +193,8 @@ def own_bags(data: Instance) -> Bags:
 
 
 def user_values(data: Instance) -> Any:
-    """The matrix of an instance on the user's scale, stored as the instance stores it."""
-    X = data.block().values
+    """The matrix of an instance on the user's scale, stored as the instance stores it; a column store's in memory."""
+    X = store_columns(data).values
     if data.scaling == "none":
         return X
     if data.is_sparse and np.any(data.shift):  # of which some columns are shifted, and some are centred implicitly

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mipfs import drivers
 from mipfs.data.instance import Instance
-from mipfs.errors import UsageError
+from mipfs.errors import StoppedError, UsageError
 from mipfs.lab.studies.selection_stability import Draws, stability
 from mipfs.measures import value as measure_value
 from mipfs.plumbing.arrays import Array, Integers
@@ -27,6 +27,7 @@ from mipfs.report.numbers import list_names, many, number, percent
 from mipfs.result.prediction import user_columns, using
 from mipfs.result.result import Result
 from mipfs.result.score import signs_of
+from mipfs.run.parameters import parameters
 
 Wish = Literal["cost", "auc", "stability"]
 WORDS: dict[str, tuple[str, str]] = {
@@ -38,6 +39,8 @@ WORDS: dict[str, tuple[str, str]] = {
 DRAWS = 20
 MOST_SHOWN = 20
 """Sets that a report lists."""
+SAME = "M", "C", "lambda", "loss", "bias"
+"""Parameters by which a result is one of the problem."""
 COUNTED_DIGITS = 12
 """Significant digits of a value that count: below them sums of the same costs or shares differ by their order."""
 
@@ -82,6 +85,7 @@ class Preference(Reported):
     complete : bool, whether the list has every set within its gap
     rows : int, held-out rows of the judgement; 0 without any
     judged : tuple of Judgement, of the optimum and of the chosen set; empty without held-out rows
+    draws, asked : int, by "stability", the draws that were done, and those that were asked for: Ctrl-C leaves fewer
     """
 
     by: str
@@ -90,6 +94,8 @@ class Preference(Reported):
     complete: bool
     rows: int = 0
     judged: tuple[Judgement, ...] = ()
+    draws: int = 0
+    asked: int = 0
 
     @property
     def chosen(self) -> Preferred:
@@ -119,6 +125,8 @@ class Preference(Reported):
         ]
         if more := len(self.sets) - len(rows):
             blocks.append(Sentence(f"and {many(more, 'more set', 'more sets')}, which the JSON has"))
+        if self.draws < self.asked:
+            blocks.append(Sentence(f"stopped after {self.draws} of {self.asked} draws: more may favour another set"))
         if not self.complete:
             blocks.append(Sentence("the list of sets is not complete: there may be better ones by the wish, too"))
         if not self.judged:
@@ -131,13 +139,15 @@ class Preference(Reported):
         return [*blocks, Table(("", "area under ROC", "error"), lines, title=title)]
 
     def document(self) -> dict[str, Any]:
-        """``{by, complete, sets, rows, judged}``."""
+        """``{by, complete, sets, rows, judged, draws, asked}``."""
         return {
             "by": self.by,
             "complete": self.complete,
             "sets": [{**vars(one), "selected": [*one.selected], "weights": {**one.weights}} for one in self.sets],
             "rows": self.rows,
             "judged": dict(zip(("optimum", "chosen"), map(vars, self.judged), strict=False)),
+            "draws": self.draws,
+            "asked": self.asked,
         }
 
 
@@ -159,8 +169,9 @@ def prefer(
     problem : Problem, over single features
     result : Result of it that was asked for its near-optimal sets (`pool_gap`, `pool_size`)
     by : {"cost", "auc", "stability"}
-        Costs are those of the data (`cost`, 0 where none is given); the area under the ROC curve is that on a half of
-        `held_out`; stability is the share of draws of the samples that select a feature, its mean over the set.
+        Costs are those of the data (`cost`, 0 where none is given; a group's once for all of its features); the area
+        under the ROC curve is that on a half of `held_out`; stability is the share of draws of the samples that select
+        a feature, its mean over the set.
     held_out : Instance, optional
         Rows that were not trained on. With `by="auc"` one half of each class chooses, and the other half judges;
         otherwise all of them judge.
@@ -176,29 +187,24 @@ def prefer(
     ------
     UsageError
         No list of near-optimal sets, atoms that are no single features, another problem, "cost" of data without costs,
-        "auc" without held-out rows, or a class without rows in a half.
+        "auc" without held-out rows, held-out rows that are those of the problem, or a class without rows in a half.
+    StoppedError
+        Ctrl-C, or a limit of the whole command, before the first draw of "stability" was done.
     """
-    if result.near_optimal is None or not result.near_optimal["supports"]:
-        raise UsageError("the result has no near-optimal sets to choose among; solve with pool_gap=0.01")
-    if result.atoms is not None:
-        raise UsageError("a second wish is for single features, and this result selects others")
-    if problem.data.sha256 != result.data_sha256:
-        raise UsageError("the problem is about other data than the result (its digest differs)")
-    if by == "auc" and held_out is None:
-        raise UsageError("the area under the ROC curve needs rows that were not trained on; give held_out")
-    if by == "cost" and not any(problem.data.cost.values()):
-        raise UsageError("the features of the data cost nothing; give them costs, by [cost] in its .toml or cost=")
+    _check_result(problem, result)
+    check_wish(problem, by, held_out)
+    assert result.near_optimal is not None
     supports = result.near_optimal["supports"]
     scores, y = (None, np.zeros(0)) if held_out is None else _held_out_scores(problem.data, result, held_out)
     chooses, judges = _stratified_halves(y, np.random.default_rng(seed)) if by == "auc" else (None, np.arange(y.size))
+    done = 0
     if by == "cost":
-        values = [float(sum(problem.data.cost[name] for name in one["selected"])) for one in supports]
+        values = [problem.data.cost_of(one["selected"]) for one in supports]
     elif by == "auc":
         assert scores is not None
         values = [_roc_auc(scores[k], y, chooses) for k in range(len(supports))]
     else:
-        found = stability(problem, draws=draws, seed=seed, jobs=jobs)
-        share = {one.name: one.frequency for one in found.features}
+        share, done = _drawn_shares(problem, draws, seed, jobs)
         values = [float(np.mean([share.get(name, 0.0) for name in one["selected"]] or [0.0])) for one in supports]
     counted = (float(f"{value:.{COUNTED_DIGITS}g}") for value in values)
     sets = [
@@ -209,8 +215,50 @@ def prefer(
     order = sorted(range(len(sets)), key=lambda k: (sign * sets[k].value, sets[k].objective))
     least = min(range(len(sets)), key=lambda k: sets[k].objective)
     judged = () if scores is None else tuple(_judge_scores(scores[k], y, judges) for k in (least, order[0]))
-    ranked = tuple(sets[k] for k in order)
-    return Preference(by, ranked, sets[least], bool(result.near_optimal["complete"]), judges.size, judged)
+    ranked, complete = tuple(sets[k] for k in order), bool(result.near_optimal["complete"])
+    asked = draws if by == "stability" else 0
+    return Preference(by, ranked, sets[least], complete, judges.size, judged, done, asked)
+
+
+def check_wish(problem: Problem, by: str, held_out: Instance | None) -> None:
+    """Refuse what no result of the problem could be chosen by.
+
+    Raises
+    ------
+    UsageError
+        "cost" of data without costs, "auc" without held-out rows, or held-out rows that are those of the problem.
+    """
+    if problem.atoms.kind != "features":
+        raise UsageError("a second wish is for single features, and this problem selects others")
+    if by == "auc" and held_out is None:
+        raise UsageError("the area under the ROC curve needs rows that were not trained on; give held_out")
+    if held_out is not None and held_out.sha256 == problem.data.sha256:
+        raise UsageError("the held-out rows are those that were trained on (their digest is the same); give others")
+    if by == "cost" and not any(problem.data.given_costs.values()):
+        raise UsageError("the features of the data cost nothing; give them costs, by [cost] in its .toml or cost=")
+
+
+def _check_result(problem: Problem, result: Result) -> None:
+    """Refuse a result that has no list of sets of features, or is of another problem."""
+    if result.near_optimal is None or not result.near_optimal["supports"]:
+        raise UsageError("the result has no near-optimal sets to choose among; solve with pool_gap=0.01")
+    if problem.data.sha256 != result.data_sha256:
+        raise UsageError("the problem is about other data than the result (its digest differs)")
+    asked = parameters(problem)
+    for name in SAME:
+        if name in result.params and result.params[name] != asked[name]:
+            raise UsageError(f"the result is of {name} = {result.params[name]}, the problem of {name} = {asked[name]}")
+
+
+def _drawn_shares(problem: Problem, draws: int, seed: int, jobs: int | None) -> tuple[Mapping[str, float], int]:
+    """The share of the draws of the samples that select a feature, and how many draws were done."""
+    try:
+        found = stability(problem, draws=draws, seed=seed, jobs=jobs)
+    except KeyboardInterrupt:
+        found = None
+    if found is None or not found.sets:
+        raise StoppedError("stopped before any draw of the samples: which near-optimal set is most stable is not known")
+    return {one.name: one.frequency for one in found.features}, len(found.sets)
 
 
 def _held_out_scores(data: Instance, result: Result, held_out: Instance) -> tuple[Array, Array]:
