@@ -51,5 +51,5 @@ def shared_problem(instances: Sequence[Instance], **params: Any) -> Problem:
         lam = given.get("lam")
         if isinstance(lam, (int, float)) and lam:
             given["lam"] = {**dict.fromkeys(instances[0].feature_names, float(lam)), INTERCEPT: 0.0}
-    rows = compile_rows(data.rows, {name: g for g, name in enumerate(groups.names)}, instances[0].groups)
+    rows = compile_rows(instances[0].rows, {name: g for g, name in enumerate(groups.names)}, instances[0].groups)
     return Problem(data, bias=False, atoms=groups, rows=rows, **given)

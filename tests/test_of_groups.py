@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +138,21 @@ def test_an_estimator_takes_the_names(table: Path) -> None:
     assert any(name.startswith("home=") for name in found.selected)
     assert "a" not in found.selected
     assert all(w <= 0 for name, w in found.weights.items() if name.startswith("job="))
+
+
+def test_a_checker_finds_the_rows_of_groups_again_and_misses_one_that_is_gone(table: Path, tmp_path: Path) -> None:
+    """In the statement they are over features; a variable for a group counts where it is 0 or 1 and tied to it."""
+    data = mipfs.read(shutil.copy(table, tmp_path / "alone.csv"), label="y")
+    budget = Row("budget", {"a": 1.0, "home": 2.0, "job": 3.0}, -math.inf, 4.0, "rw.toml:2")
+    implied = Row("implies[home -> job]", {"home": 1.0, "job": -1.0}, -math.inf, 0.0, "rw.toml:3")
+    for rows in ((implied,), (budget, implied)):
+        asking = dataclasses.replace(data, rows=rows)
+        result = mipfs.solve(mipfs.Problem(asking, M=3))
+        report = mipfs.verify(result, asking)
+        assert (report.accepted, report.differs) == (True, ())
+        plain = mipfs.solve(mipfs.Problem(data, M=3))
+        assert len(mipfs.verify(plain, asking).differs) == len(rows)
+    untied = dataclasses.replace(asking, rows=tuple(budget if row is implied else row for row in rows))
+    assert mipfs.verify(result, untied).differs == ()
+    other = dataclasses.replace(asking, rows=(dataclasses.replace(budget, ub=3.0), implied))
+    assert [said.split(":")[0] for said in mipfs.verify(result, other).differs] == ["the data asks for row 'budget'"]

@@ -14,8 +14,11 @@ from mipfs.check.made import MadeAtoms
 from mipfs.check.rounding import require
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance, Row
+from mipfs.data.over_groups import RowsOverFeatures, over_features
 
 Key = tuple[str, tuple[tuple[str, float], ...], float, float]
+BINARY = {"lb": 0.0, "ub": 1.0, "integer": True}
+"""The variable that stands for a group of features in rows."""
 
 
 def in_words(statement: Statement, read: Sequence[str] = ()) -> tuple[str, ...]:
@@ -107,9 +110,10 @@ def compare(statement: Statement, given: Mapping[str, Any] | None) -> tuple[str,
     data = statement.data
     stated = [_key_of_row(row) for row in statement.rows]
     found = list[str]()
-    own = [_row_key(row.name, row.terms, row.lb, row.ub) for row in data.rows]
+    over = over_features(data.rows, statement.atoms.index, data.groups)
+    own = [_row_key(row.name, row.terms, row.lb, row.ub) for row in over.rows]
     asks = "the data asks for {}; the result's problem does not have it"
-    found += [asks.format(_row_text(row)) for row, key in zip(data.rows, own, strict=True) if key not in stated]
+    found += [asks.format(_row_text(row)) for row in _rows_left_out(statement, over, stated)]
     for value, names, word in ((1, data.select.forced_in, "in"), (0, data.select.forced_out, "out")):
         index = statement.atoms.index
         forced = statement.forced
@@ -118,7 +122,8 @@ def compare(statement: Statement, given: Mapping[str, Any] | None) -> tuple[str,
         found += [f"the data forces {name!r} {word}; the result's problem does not" for name in left]
     if given is not None:
         held = [key for key in own if key in stated]
-        _compare_rows(statement, [*held, *map(_key_of_row, given["rows"])], given["extra"])
+        extra = {name: BINARY for name in over.counted if name in statement.extra} | dict(given["extra"])
+        _compare_rows(statement, [*held, *map(_key_of_row, given["rows"])], extra)
     found += _bounds_left_out(statement)
     found += _weight_rows_left_out(statement)
     wanted = data.class_weights(data.class_weight)
@@ -154,6 +159,22 @@ def _weight_rows_left_out(statement: Statement) -> list[str]:
             said = phrases.weight_row(row.terms, low, high, 0.0)
             found.append(f"the data asks for {said}; the result's problem does not have it")
     return found
+
+
+def _rows_left_out(statement: Statement, over: RowsOverFeatures, stated: Sequence[Key]) -> list[Row]:
+    """The rows of the data that the statement does not have, as they are written over features."""
+    tied = all(_row_key(row.name, row.terms, row.lb, row.ub) in stated for row in over.ties)
+    held = {name: tied and _is_binary(statement.extra.get(name)) for name in over.counted}
+    left = []
+    for rows, row in zip(over.written, statement.data.rows, strict=True):
+        has = all(_row_key(one.name, one.terms, one.lb, one.ub) in stated for one in rows)
+        if not (has and all(held.get(name, True) for one in rows for name in one.terms)):
+            left.append(row)
+    return left
+
+
+def _is_binary(extra: Mapping[str, Any] | None) -> bool:
+    return extra is not None and all(extra.get(what) == value for what, value in BINARY.items())
 
 
 def _compare_rows(statement: Statement, wanted: Sequence[Key], extra: Mapping[str, Any]) -> None:

@@ -258,11 +258,7 @@ def solve(
     options |= _pool_options({"pool_gap": pool_gap, "pool_size": pool_size}, driver)
     options |= {"certificate": False} if no_certificate else {}
     options |= {} if preselect is None else {"active": _preselect(problem, driver, preselect, seed)}
-    rows = None if held_out is None else _read_validation(held_out, data, label)
-    if then is not None:
-        from mipfs.lab.studies.preference import check_wish
-
-        check_wish(problem, then, rows)
+    rows = _held_out_rows(problem, then, held_out, label)
     for place in write or ():
         written.write(declared, place, options)
     with hold_signals(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
@@ -292,6 +288,16 @@ def _check_then(
     if then == "auc" and held_out is None:
         raise UsageError("--then auc needs rows that were not trained on; give --held-out FILE")
     return WITHIN if pool_gap is None and pool_size is None else pool_gap
+
+
+def _held_out_rows(problem: Problem, then: Any, held_out: str | None, label: str | None) -> Instance | None:
+    """The rows that a second wish is judged on; a wish that no result could fulfil is refused before the solve."""
+    rows = None if held_out is None else _read_validation(held_out, problem.data, label)
+    if then is not None:
+        from mipfs.lab.studies.preference import check_wish
+
+        check_wish(problem, then, rows)
+    return rows
 
 
 def _prefer_near_optimal(

@@ -19,6 +19,7 @@ from scipy import sparse
 
 from mipfs.data.bounds import WeightBounds, column_of, excluding_0
 from mipfs.data.instance import Instance, Labels, SelectDefaults
+from mipfs.data.over_groups import over_features
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array
 
@@ -84,7 +85,8 @@ def stack_instances(instances: Sequence[Instance], intercept: bool = True) -> In
         source=first.source,
         rules=first.rules,
     )
-    return replace(found, rows=first.rows, select=_stack_select(first.select, intercept))
+    rows = tuple(over_features(first.rows, groups, first.groups).rows)
+    return replace(found, rows=rows, select=_stack_select(first.select, intercept))
 
 
 def stacked_bounds(one: Instance) -> WeightBounds:

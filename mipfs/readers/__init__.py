@@ -214,9 +214,8 @@ def _read(
         asked_recipe = _of_store(path, recipe)
     else:
         asked_recipe = recipe if isinstance(recipe, Recipe) else _combined_recipe(recipe, sidecar)
-    sidecar = replace(sidecar, left_out=asked_recipe.drop or ())
     is_table = frame is not None or format_of(path) in PREPARED
-    other = None
+    other, sidecar = None, replace(sidecar, left_out=asked_recipe.drop or ())
     if folds_by is not None and is_table and folds_by != BAG:
         alone = column_alone(folds_by, RULES if rules is None else rules)
         other = read_quietly(lambda: _read_table(frame, path, sidecar, label, None, alone)[0], path)

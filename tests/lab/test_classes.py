@@ -319,3 +319,29 @@ def test_a_shared_support_states_the_scaling_of_the_features_and_is_checked_on_i
             forged = replace(found, together=replace(together, claim=replace(together.claim, scaling=short)))
             assert "malformed" in forged.verify(own).reason
     assert apart
+
+
+@pytest.mark.parametrize(
+    "terms", [{"home": 3.0, "x1": 1.0, "x2": 2.0}, {"home": 1.0, "town": -1.0}, {"home": 2.0, "town": 1.0, "x1": 1.0}]
+)
+def test_rows_of_a_shared_support_may_name_groups_of_features(terms: dict[str, float]) -> None:
+    """A column of words is one in rows: the best of all supports that the row allows, each SVM by a QP."""
+    X, codes = draw(7)
+    groups = {"home": ("x2", "x3"), "town": ("x3", "x4")}
+    row = Row("row", terms, -np.inf, 2.0 if "x1" in terms else 0.0)
+    data = [replace(one, groups=groups, rows=(row,)) for one in instances(X, codes)]
+
+    def is_allowed(ids: tuple[int, ...]) -> bool:
+        names = {f"x{j + 1}" for j in ids}
+        value = {name: float(not names.isdisjoint(groups.get(name, (name,)))) for name in terms}
+        return sum(a * value[name] for name, a in terms.items()) <= row.ub
+
+    every = [ids for k in range(5) for ids in itertools.combinations(range(4), k) if is_allowed(ids)]
+    values = {ids: least(data, ids, "hinge", 0.5, True) for ids in every}
+    result = solve_shared(data, C=0.5, options={"gap": 1e-7})
+    assert result.objective == pytest.approx(min(values.values()), rel=1e-5)
+    report = mipfs.verify(result, stack_instances(data))
+    assert report.accepted
+    assert not report.differs
+    other = [replace(one, rows=(replace(row, ub=row.ub - 1.0),)) for one in data]
+    assert "asks for row 'row" in mipfs.verify(result, stack_instances(other)).differs[0]
