@@ -48,6 +48,11 @@ def test_from_bags_to_predictions(cli: Cli, tmp_path: Path) -> None:
     rows = X[bags == np.unique(bags)[k]]
     squared = ((rows[:, None, :] - X[None, :, :]) ** 2).sum(axis=2)
     np.testing.assert_allclose(row, np.exp(-squared / about["width"] ** 2).max(axis=0), rtol=1e-9)
+    numbered = tmp_path / "numbered.csv"
+    numbered.write_text(train.read_text().replace("\nb", "\n"))  # a store has whole numbers for bags
+    assert cli("convert", numbered, tmp_path / "store", "-q").code == 0
+    assert cli("bags", tmp_path / "store", "-o", tmp_path / "of_store.npz", "-q").code == 0
+    np.testing.assert_array_equal(mipfs.read(tmp_path / "of_store.npz").X, embedded.X)
     args = ("-p", "measure=f1", "-p", "M=3", "-p", "C=100", "-p", "bias=false", "--json", tmp_path / "model.json", "-q")
     assert cli("solve", "structural", tmp_path / "train.npz", *args).code == 0
     for file in (new, bare):

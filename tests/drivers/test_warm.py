@@ -76,6 +76,25 @@ def test_the_same_problem_asks_for_nothing_more(problem: Problem, first: mipfs.R
     assert again.counters["nodes"] < first.counters["nodes"]
 
 
+@pytest.mark.parametrize("driver", ["branch", "gbd"])
+def test_a_list_of_the_best_sets_goes_on_from_an_earlier_result(
+    problem: Problem, first: mipfs.Result, driver: str
+) -> None:
+    """Until it is full nothing is cut off: the list is that of a solve from nothing."""
+    warm, cold = (mipfs.solve(problem, driver, pool_size=4, warm=one) for one in (first, None))
+    assert _listed(warm) == _listed(cold)
+    assert len(_listed(cold)) == 4
+    assert mipfs.verify(warm, problem.data).accepted
+    model = models.fsp_m(problem.data, M=5, C=0.5)
+    mipfs.solve(model)
+    assert _listed(mipfs.solve(model, pool_size=4)) == _listed(cold)
+
+
+def _listed(result: mipfs.Result) -> set[frozenset[str]]:
+    assert result.near_optimal is not None
+    return {frozenset(one["selected"]) for one in result.near_optimal["supports"]}
+
+
 def test_kelley_begins_with_the_old_dual_vector(problem: Problem, first: mipfs.Result) -> None:
     found = mipfs.solve(problem.replace(M=4), "kelley", warm=first)
     assert found.bound == pytest.approx(mipfs.solve(problem.replace(M=4), "kelley").bound, rel=2e-4)

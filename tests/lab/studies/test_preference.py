@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from sklearn.metrics import roc_auc_score
 
 import mipfs
 from mipfs.cli import main
-from mipfs.errors import UsageError
+from mipfs.data.names import DefaultedValues
+from mipfs.errors import StoppedError, UsageError
 from mipfs.lab.studies import preference
 from mipfs.result.charts import presence_chart
 
@@ -61,6 +63,43 @@ def test_the_cheapest(made: Any) -> None:
     own = found.solve(problem)
     assert {*own.selected} == {*found.chosen.selected}
     assert own.objective == pytest.approx(found.chosen.objective, rel=1e-3)
+
+
+def test_a_group_costs_once(made: Any) -> None:
+    """A column of words, or another group, is paid for by whichever of its features is selected first."""
+    problem, result, _, _, _ = made
+    groups = {"both": ("f0", "f3"), "f1": ("f1", "f2")}  # of a name that a feature has, the feature is meant
+    price = {"both": 10.0, "f1": 1.0, "f5": 4.0}
+    data = dataclasses.replace(problem.data, groups=groups, cost=DefaultedValues(problem.data.index, price))
+    found = mipfs.prefer(problem.replace(data=data), dataclasses.replace(result, data_sha256=data.sha256), "cost")
+    for one in found.sets:
+        kept = {*one.selected}
+        assert one.value == 10.0 * bool(kept & {"f0", "f3"}) + 1.0 * ("f1" in kept) + 4.0 * ("f5" in kept)
+    assert found.chosen.value == min(one.value for one in found.sets)
+    groups_alone = dataclasses.replace(data, cost=DefaultedValues(data.index, {"both": 2.0}))
+    assert groups_alone.cost_of(("f3", "f1")) == 2.0
+    assert groups_alone.cost_of(("f1",)) == 0.0
+    found = mipfs.prefer(
+        problem.replace(data=groups_alone), dataclasses.replace(result, data_sha256=groups_alone.sha256), "cost"
+    )
+    assert {one.value for one in found.sets} <= {0.0, 2.0}
+
+
+@pytest.mark.parametrize("done", [0, 2])
+def test_draws_that_a_limit_left_undone_are_told(made: Any, monkeypatch: pytest.MonkeyPatch, done: int) -> None:
+    problem, result, _, _, _ = made
+    whole = mipfs.stability(problem, draws=2, seed=2, jobs=1)
+    monkeypatch.setattr(
+        preference, "stability", lambda *_, **__: dataclasses.replace(whole, sets=whole.sets[:done], asked=20)
+    )
+    if not done:
+        with pytest.raises(StoppedError, match="before any draw"):
+            mipfs.prefer(problem, result, "stability")
+        return
+    found = mipfs.prefer(problem, result, "stability")
+    assert (found.draws, found.asked) == (2, 20)
+    assert "stopped after 2 of 20 draws" in found.summary()
+    assert (found.document()["draws"], found.document()["asked"]) == (2, 20)
 
 
 def test_the_best_by_area_is_judged_on_rows_that_it_was_not_chosen_by(made: Any) -> None:
@@ -112,6 +151,10 @@ def test_what_it_is_not_for_is_refused(made: Any) -> None:
         mipfs.prefer(mipfs.Problem(free, M=3), result, "cost")
     with pytest.raises(UsageError, match="pool_gap"):
         mipfs.prefer(problem, mipfs.solve(problem), "cost")
+    with pytest.raises(UsageError, match="C = 1"):
+        mipfs.prefer(problem.replace(C=5.0), result, "cost")
+    with pytest.raises(UsageError, match="trained on"):
+        mipfs.prefer(problem, result, "cost", held_out=problem.data)
     with pytest.raises(UsageError, match="digest differs"):
         mipfs.prefer(mipfs.Problem(held_out, M=3), result, "cost")
 
