@@ -117,7 +117,7 @@ def bench(
 ) -> int:
     """Compare methods that select features by nested cross-validation."""
     from mipfs import readers
-    from mipfs.cli.output import check_page, check_target
+    from mipfs.cli.output import check_page, check_target, say
     from mipfs.lab.studies.bench import check_no_benchmark
     from mipfs.lab.studies.bench_plot import check_plot
 
@@ -154,11 +154,18 @@ def bench(
     by = None if folds_by is None else [folds_by]
     typed = {"--drop": drop, "--use": use, "--impute": impute, "--types": types, "--folds-by": by}
     again = f"mipfs bench {_show_typed_data(data_file, scale, label, positive, typed)} --resume -o "
-    return _run(data, asked, (output, plot, report), quiet, {"jobs": jobs, "dask": dask}, resume, again)
+    stood = output not in (None, "-") and not resume and os.path.isfile(str(output))
+    code = _run(data, asked, (output, plot, report), quiet, {"jobs": jobs, "dask": dask}, resume, again)
+    if stood and not quiet:
+        say(f"what stood at {output} is replaced")
+    return code
 
 
 def _bench_arguments(given: dict[str, Any], file: Path | None) -> dict[str, Any]:
-    """The arguments of `mipfs.bench`; those that are not given are as the file to go on with has them."""
+    """The arguments of `mipfs.bench`; those that are not given are as the file to go on with has them.
+
+    Methods and M are those of the file, and more where more are given.
+    """
     from mipfs.lab.studies.bench_methods import methods
     from mipfs.lab.studies.bench_reading import load
 
@@ -173,6 +180,8 @@ def _bench_arguments(given: dict[str, Any], file: Path | None) -> dict[str, Any]
         asked["C"] = parse_numbers("C", asked["C"])
     if file is not None and os.path.exists(file):
         said = load(file)[0].document()
+        for name in {"methods", "M"} & asked.keys():  # what the file holds stays in it
+            asked[name] = list(dict.fromkeys([*said[name], *asked[name]]))
         asked = {name: said[name] for name in given if name in said} | asked
     if "methods" not in asked:
         raise UsageError(f"--methods is not given; name some of {', '.join(methods())}")

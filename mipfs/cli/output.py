@@ -17,7 +17,7 @@ from mipfs.cli.errors import BAD_USAGE, STOPPED_EARLY, complain
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing import output_file
 from mipfs.plumbing.signals import hold_signals
-from mipfs.proof.pair import sidecar_of
+from mipfs.proof.pair import check_other, sidecar_of
 from mipfs.readers.beside import labels_of, names_of
 from mipfs.readers.files import description_of
 from mipfs.report.blocks import Alarm, NamedValues, ReportBlock, Table
@@ -284,6 +284,7 @@ def check_target(
         output_file.check(path, read)
         if pair and not output_file.is_stream(path):
             output_file.check(sidecar_of(path), read)
+            check_other(path)
     except UsageError as error:
         raise UsageError(f"{option} {error}") from None
 

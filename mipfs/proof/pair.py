@@ -48,6 +48,19 @@ def sidecar_of(path: Path) -> Path:
     return place.with_name(place.name.removesuffix(".json") + ".cert.npz")
 
 
+def check_other(path: Path) -> None:
+    """Refuse RESULT beside RESULT.json, and the other way round, where the certificate of that one would be replaced.
+
+    Raises
+    ------
+    UsageError
+    """
+    other = path.with_name(path.name.removesuffix(".json") if path.name.endswith(".json") else f"{path.name}.json")
+    digest = sha256(sidecar_of(path)).encode() if other.is_file() else b""
+    if digest and digest in other.read_bytes():
+        raise UsageError(f"{path}: the certificate of {other} would be replaced; give the output another name")
+
+
 def sha256(path: Path) -> str:
     """The digest of a file; "" where there is none that can be read."""
     try:
@@ -126,11 +139,12 @@ def save(path: Path, document: bytes, content: output_file.Content | None) -> No
     Raises
     ------
     UsageError
-        A file cannot be written; what stood there before is as it was.
+        A file cannot be written, or another result's certificate stands there; what stood there before is as it was.
     """
     if content is None:
         output_file.save([(path, document)])
         return
+    check_other(path)
     sidecar = sidecar_of(path)
     with signals.hold_signals(), output_file.alone(sidecar.parent):
         _keep_second_name(path, sidecar)

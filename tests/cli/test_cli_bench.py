@@ -97,6 +97,8 @@ def test_going_on_with_a_file(cli: Cli, tmp_path: Path) -> None:
     # What is not said again is as the file has it.
     assert cli("bench", CREDIT, "--scale", "standard", "--resume", "-o", target, "--quiet").code == 0
     assert without_times(strict(target.read_text())) == without_times(whole)
+    fewer = cli("bench", CREDIT, "--scale", "standard", "--methods", "rfe", "--resume", "-o", target)
+    assert (fewer.code, without_times(strict(target.read_text()))) == (0, without_times(whole))  # none is taken out
     other = cli("bench", CREDIT, "--scale", "unit", "--resume", "-o", target)
     assert other.code == 2
     assert "was made with scaling = standard, and unit is asked for" in other.err

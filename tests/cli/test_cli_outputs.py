@@ -16,6 +16,7 @@ import pytest
 
 import mipfs
 from mipfs.cli import output
+from mipfs.errors import UsageError
 from tests.cli.attack import environment, interrupted
 from tests.cli.outcome import Cli
 
@@ -227,3 +228,19 @@ def test_a_saved_result_leaves_no_file_open(small: Path, tmp_path: Path) -> None
         result.save(tmp_path / "r.json")
         gc.collect()
     assert [str(one.message) for one in told if issubclass(one.category, ResourceWarning)] == []
+
+
+def test_the_certificate_of_another_result_is_not_replaced(cli: Cli, small: Path, saved: Path) -> None:
+    """Certificates of r and r.json have one name."""
+    solve = ("solve", "fsp-m", small, "-p", "M=1", "-p", "C=3", "--quiet", "--json")
+    refused = cli(*solve, small.with_name("r"))
+    assert refused.code == 2
+    assert "the certificate of" in refused.err
+    assert len(refused.err.splitlines()) == 1
+    assert cli("verify", saved, small, "-q").code == 0
+    with pytest.raises(UsageError, match="the certificate of"):
+        mipfs.Result.load(saved).save(small.with_name("r"))
+    assert cli(*solve, small.with_name("one")).code == 0
+    assert cli(*solve, small.with_name("one.json")).code == 2
+    small.with_name("two").write_text("notes")
+    assert cli(*solve, small.with_name("two.json")).code == 0
