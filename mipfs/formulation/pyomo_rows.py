@@ -315,6 +315,9 @@ class _Compiler:
             if cost:
                 k = self._find_or_add_column(v)
                 self.costs[k] = self.costs.get(k, 0.0) + float(cost)
+        for v in identify_variables(expression.expr, include_fixed=False):
+            if is_under(v, self.select):
+                self._find_or_add_column(v)  # one whose cost is 0 today has a value in the solved model, too
 
     def read_sigma(self) -> None:
         """Fixed and bounded binaries become forced features."""

@@ -13,9 +13,12 @@ def number(value: float) -> str:
     return f"{value:.8g}" if abs(value) < float("inf") else "-"
 
 
-def percent(gap: float) -> str:
-    """A relative gap as a percentage of three significant digits; only a gap of exactly zero is shown as zero."""
-    if gap == float("inf"):
+def percent(gap: float | None) -> str:
+    """A relative gap as a percentage of three significant digits; only a gap of exactly zero is shown as zero.
+
+    None stands for an infinite one, as JSON has it.
+    """
+    if gap is None or gap == float("inf"):
         return "-"
     return "<0.0001%" if 0 < gap < 1e-6 else f"{100 * gap:.3g}%"
 

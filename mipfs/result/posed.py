@@ -12,6 +12,7 @@ from mipfs.losses import is_joint
 from mipfs.problem import Problem
 from mipfs.result.result import Result
 
+POSED = "loss", "bias", "C"
 OF_MEASURE = ("measure", "beta", "k")
 
 
@@ -30,14 +31,16 @@ def posed_again(result: Result, data: Instance, what: str, **changes: Any) -> Pr
     Raises
     ------
     UsageError
-        Atoms that are no single features, or a term of the weights other than their squares.
+        Atoms that are no single features, a term of the weights other than their squares, or a parameter is missing.
     """
     params = result.params
     if result.atoms is not None:
         raise UsageError(f"{what} is for single features, and this result selects others; solve it anew without atoms")
     if params.get("regulariser") is not None:
         raise UsageError(f"{what} is for the squared norm, and this result has another term of the weights")
-    given: dict[str, Any] = {"atoms": Features(data)} | {name: params[name] for name in ("loss", "bias", "C")}
+    if missing := [name for name in POSED if name not in params]:
+        raise UsageError(f"{what} poses the problem again, and 'params' of the result has no {missing[0]!r}")
+    given: dict[str, Any] = {"atoms": Features(data)} | {name: params[name] for name in POSED}
     given |= {"class_weight": params.get("class_weight") or {}, "weight_bounds": params.get("weight_bounds") or {}}
     given["weight_rows"] = of_stated(params)
     given |= {name: value for name, value in changes.items() if value is not None}

@@ -336,7 +336,7 @@ class Result(Judged, Plotted, HasCuts):
     @property
     def has_classifier(self) -> bool:
         """Whether there is an incumbent, and with it weights to predict with."""
-        return math.isfinite(self.objective)
+        return math.isfinite(self.objective) and math.isfinite(self.intercept)
 
     def decision_function(self, X: Any, unknown: Unknown = "refuse") -> npt.NDArray[np.float64]:
         """w'x + b of every row, shape (n,).

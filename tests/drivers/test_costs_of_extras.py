@@ -251,3 +251,20 @@ def test_a_feature_without_weight_that_spares_a_cost_is_selected(driver: str) ->
     model.select.extra_cost.set_value(50 * model.select.z)
     found = mipfs.solve(model, driver)
     assert (found.status.name, found.selected) == ("OPTIMAL", ("x1", "x2"))
+
+
+def test_a_variable_whose_cost_falls_to_nothing_keeps_a_value() -> None:
+    """The solved model can be evaluated, as one whose prices are swept down to 0 is."""
+    r = np.random.default_rng(1)
+    X = r.normal(size=(40, 4))
+    model = models.fsp_m(mipfs.Instance.from_arrays(X, np.where(X[:, 0] > 0.2 * r.normal(size=40), 1, -1)), M=2, C=1.0)
+    model.select.price = pyo.Param(initialize=1.0, mutable=True)
+    model.select.device = pyo.Var(domain=pyo.Binary)
+    model.select.free = pyo.Var(bounds=(1, 3))
+    model.select.needed = pyo.Constraint(expr=model.select.device >= model.select.sigma["x1"])
+    model.select.extra_cost.set_value(model.select.price * model.select.device + 0.0 * model.select.free)
+    for price in (1.0, 0.0):
+        model.select.price = price
+        result = mipfs.solve(model)
+        assert pyo.value(model.objective) == pytest.approx(result.objective)
+        assert 1.0 <= model.select.free.value <= 3.0
