@@ -11,6 +11,10 @@ import numpy as np
 from mipfs.data import bounds
 from mipfs.data.classes import BALANCED, checked_weights, in_order
 from mipfs.data.instance import Instance
+from mipfs.report.numbers import first_of
+
+MOST_NAMED = 5
+"""Classes that a message names."""
 
 
 def of_many(given: Any, instances: Sequence[Instance]) -> dict[str, float]:
@@ -67,7 +71,14 @@ def with_bounds(instances: Sequence[Instance], given: Any, *more: Any, on_top: b
     first = instances[0]
     labels = [one.labels.positive for one in instances]
     names = bounds.by_class(first.index, labels)
-    checked = bounds.both(*(bounds.settle_bounds(one, names, first.like, first.groups) for one in (given, *more)))
+
+    def hint(name: str) -> str:
+        feature, bar, label = name.rpartition("|")
+        if bar and feature in first.index:
+            return f"{feature!r} is one, and {label!r} is no class: these are {first_of(labels, MOST_NAMED, str)}"
+        return first.like(name)
+
+    checked = bounds.both(*(bounds.settle_bounds(one, names, hint, first.groups) for one in (given, *more)))
     own = [bounds.of_class(checked, first.index, label) for label in labels]
     kept = [one.weight_bounds if on_top else {} for one in instances]
     return [

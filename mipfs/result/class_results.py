@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mipfs.data.instance import misspelling_hint
 from mipfs.data.stacked import features_among
 from mipfs.errors import UsageError
+from mipfs.plumbing.registry import suggest_name
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import Result, Status
 
@@ -85,7 +85,8 @@ class ClassResults:
         """
         names = [str(label) for label in self.classes]
         if name not in names:
-            raise UsageError(f"{self.file or 'the result'}#{name}: no such class; {misspelling_hint(name, names)}")
+            like = f"classes are called like {names[0]!r}"
+            raise UsageError(f"{self.file or 'the result'}#{name}: no such class; {suggest_name(name, names, like)}")
         return names.index(name)
 
     def named(self, name: str) -> Result:

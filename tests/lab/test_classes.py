@@ -233,6 +233,12 @@ def test_one_class_is_named_behind_the_file(table: Path, capsys: pytest.CaptureF
     capsys.readouterr()
     assert main(["verify", f"{saved}#lwo", data]) == 2
     assert "#lwo: no such class; did you mean 'low'?" in capsys.readouterr().err
+    assert main(["verify", f"{saved}#nope", data]) == 2
+    assert "#nope: no such class; classes are called like 'high'" in capsys.readouterr().err
+    if not more:
+        assert main(["solve", "fsp-m", data, *asked, "--nonnegative", "a|tall"]) == 2
+        said = "no feature is called 'a|tall'; 'a' is one, and 'tall' is no class: these are high, low, middle"
+        assert said in capsys.readouterr().err
     assert main(["report", f"{saved}#low", "--data", data, "-o", page, "-q"]) == 0
     assert "the best 2 of 4 features" in Path(page).read_text() or more
     assert main(["report", saved, "--data", data, "-o", page, "-q"]) == 0
