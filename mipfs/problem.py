@@ -454,6 +454,8 @@ class Problem(ClassWeighted):
         """A copy with some parameters changed; the atoms are made again on other data (`Atoms.on`)."""
         if "data" in changes and "atoms" not in changes:
             changes["atoms"] = self.atoms.on(check_value("data", changes["data"], Instance))
+        if "atoms" in changes and not (self.rows or self.data.rows):
+            changes.setdefault("rows", None)  # which are over the new atoms
         unknown = [name for name in changes if name not in self.__dataclass_fields__]
         if unknown:
             known = [name for name, one in self.__dataclass_fields__.items() if one.init]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -149,3 +151,13 @@ def test_atoms_are_given_by_their_name_too() -> None:
     assert problem.atoms.names == mipfs.atoms.make("groups", data).names == ("both", "b")
     with pytest.raises(UsageError, match="no atoms are called 'grups'; did you mean 'groups'"):
         Problem(data, M=1, C=1.0, atoms="grups")  # type: ignore[arg-type]
+
+
+def test_a_problem_without_rows_takes_other_atoms() -> None:
+    """The rows that it has none of are over the new atoms; rows that it has are not carried over silently."""
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    data = Instance.from_arrays(X, np.where(X[:, 0] > 0, 1, -1))
+    pairs = Problem(data, M=2).replace(atoms="pairs")
+    assert pairs.atoms.names == Problem(data, M=2, atoms="pairs").atoms.names
+    with pytest.raises(UsageError, match="are about single features"):
+        Problem(dataclasses.replace(data, rows=(Row("r", {"x1": 1.0}, 0.0, 1.0),)), M=2).replace(atoms="pairs")

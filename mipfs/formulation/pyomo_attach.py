@@ -142,7 +142,7 @@ def _state_outside_select(model: Any) -> dict[str, dict[Any, tuple[Any, ...]]]:
 
 
 def _model_components(model: Any) -> Iterator[Any]:
-    for block in [model, *model.component_data_objects(pyo.Block, descend_into=True)]:
+    for block in [model, *model.component_data_objects(pyo.Block, active=True, descend_into=True)]:
         if block is model.component("select") or is_under(block, model.component("select")):
             continue
         for component in block.component_objects(descend_into=False):
@@ -168,7 +168,7 @@ def refuse_changes(model: Any, attached: AttachedProblem) -> None:
     for name in now:
         if name not in before:
             component = model.find_component(name)
-            if component.ctype is pyo.Block and component.active:  # what it holds is looked at by itself
+            if component.ctype is pyo.Block:  # what it holds is looked at by itself, if it is active
                 continue
             if component.ctype is pyo.Constraint:
                 _refuse_mixed(component, select, attached.weights)

@@ -222,3 +222,24 @@ def test_a_model_written_by_hand_can_be_attached() -> None:
     model.w["x1"].fix(0)
     with pytest.raises(RowError, match=r"w\[x1\] was changed"):
         compile_model(model)
+
+
+def test_rows_of_a_block_that_is_switched_off_do_not_count() -> None:
+    m = make()
+    m.mine = pyo.Block([1, 2])
+    for k, name in ((1, "x1"), (2, "x2")):
+        m.mine[k].row = pyo.Constraint(expr=m.select.sigma[name] <= 0)
+    m.mine[2].deactivate()
+    assert _names_of_rows(m) == ("mine[1].row",)
+    m.mine.deactivate()
+    assert _names_of_rows(m) == ()
+    m.mine[2].activate()
+    assert _names_of_rows(m) == ("mine[2].row",)
+    m.svm.deactivate()
+    with pytest.raises(RowError, match="svm was changed"):
+        compile_model(m)
+
+
+def _names_of_rows(m: Any) -> tuple[str, ...]:
+    rows = compile_model(m).rows
+    return () if rows is None else rows.names
