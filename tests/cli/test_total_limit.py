@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,6 +56,22 @@ def test_a_path_keeps_the_points_that_it_has(cli: Cli, noise: Path, tmp_path: Pa
     said = json.loads(found.read_text())
     assert said["interrupted"]
     assert 0 < len(said["points"]) < 12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [["--joint"], ["--points", "15", "--gap", "0"]])
+def test_a_card_ends_at_it(cli: Cli, noise: Path, tmp_path: Path, how: list[str]) -> None:
+    """Also while it is made of a solve, or of a card for each near-optimal set."""
+    found, card = tmp_path / "r.json", tmp_path / "c.json"
+    solved = ("solve", "fsp-m", noise, "-p", "M=3", "-p", "C=1", "-p", "loss=logistic", "--pool-size", "5")
+    assert cli(*solved, "--time-limit", "5", "--quiet", "--json", found).code == 0
+    line = ("scorecard", found, noise, "--bins", "6", "--quiet", "--json", card, *how)
+    began = time.monotonic()
+    assert cli(*line, "--time-limit", "60", "--total-limit", "15").code == 0
+    assert time.monotonic() - began < 40
+    said = json.loads(card.read_text())
+    assert 0.0 <= said["bound"] <= said["objective"]
+    assert cli("verify", card, noise).code == 0
 
 
 def test_nothing_begins_after_it(cli: Cli, noise: Path) -> None:

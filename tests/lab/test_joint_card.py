@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import signal
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ import mipfs
 from mipfs.cli import main
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
+from mipfs.lab.scorecard import together
 from mipfs.lab.scorecard.columns import columns_of
 from mipfs.lab.scorecard.cone import numbered_rows
 from mipfs.lab.scorecard.within import largest_sum
@@ -306,6 +309,30 @@ def test_a_stopped_search_shows_the_gap_that_it_proved(tmp_path: Path) -> None:
         assert report.accepted, report.reason
         card.save(tmp_path / "c.json")
     assert card.bound == 0.0
+
+
+def test_an_interrupt_of_the_real_weights_ends_the_card(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(120, 24))
+    y = np.where(X @ rng.normal(size=24) + rng.normal(size=120) > 0, 1.0, -1.0)
+    data = Instance.from_arrays(X, y, scale="standard")
+    result = mipfs.solve(mipfs.Problem(data, M=5, loss="logistic"))
+    runs = []
+
+    def strike(_record: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    def struck(*asked: Any, **how: Any) -> Any:
+        runs.append(mipfs.drivers.solve(*asked, **how, observers=[strike]))
+        return runs[-1]
+
+    monkeypatch.setattr(together, "drivers", SimpleNamespace(solve=struck))
+    card = mipfs.scorecard(result, data, joint=True, gap=0.0, time_limit=10.0)
+    assert [run.stop_reason for run in runs] == [mipfs.StopReason.INTERRUPTED]
+    assert (card.status, card.stop_reason) == (mipfs.Status.FEASIBLE, mipfs.StopReason.INTERRUPTED)
+    assert card.nodes == 0
+    assert mipfs.verify(card, data).accepted
+    card.save(tmp_path / "c.json")
 
 
 def test_what_is_left_out_stays_out(tmp_path: Path) -> None:

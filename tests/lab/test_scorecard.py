@@ -6,9 +6,11 @@ import csv
 import io
 import itertools
 import json
+import signal
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import cvxpy as cp
@@ -19,6 +21,7 @@ import mipfs
 from mipfs.cli import main
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, MipfsError, UsageError
+from mipfs.lab.scorecard import make
 from mipfs.lab.scorecard.columns import between, columns_of, snap_values
 from mipfs.lab.scorecard.cone import ConeProof, Ground, in_polar, project_on_cone, solve_cone
 from mipfs.lab.scorecard.search import BoxSearch
@@ -316,6 +319,40 @@ def test_the_best_card_of_the_near_optimal_sets(tmp_path: Path) -> None:
     assert f"those of the best card of {len(sets)} near-optimal sets" in said
     card.save(tmp_path / "card.json")
     assert mipfs.verify(mipfs.read_scorecard(tmp_path / "card.json"), data).accepted
+
+
+@pytest.mark.parametrize("at", ["the first card", "the second card", "the result of the second set"])
+def test_an_interrupt_of_one_card_ends_those_of_the_near_optimal_sets(monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+    data = mipfs.read(CREDIT)
+    result = mipfs.solve(mipfs.Problem(data, C=1.0, M=3), pool_size=6)
+    assert result.near_optimal is not None
+    sets = len(result.near_optimal["supports"])
+    made, struck_at = [], {"the first card": 1, "the second card": 2}.get(at)
+
+    class Struck(make.BoxSearch):
+        def children(self, node: Any) -> Any:
+            if self.nodes == 0:
+                made.append(self)
+            elif len(made) == struck_at:
+                signal.raise_signal(signal.SIGINT)
+            return super().children(node)
+
+    def strike(_record: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    def struck(*asked: Any, **how: Any) -> Any:
+        return mipfs.drivers.solve(*asked, **how, observers=[strike] if struck_at is None else [])
+
+    monkeypatch.setattr(make, "BoxSearch", Struck)
+    monkeypatch.setattr(make, "drivers", SimpleNamespace(solve=struck))
+    card = mipfs.scorecard(result, data, bins=4, gap=0.0)
+    assert card.among is not None
+    assert sets == 6
+    assert (card.among.tried, card.among.sets) == (struck_at or 1, sets)
+    if at == "the first card":
+        assert (card.status, card.stop_reason) == (mipfs.Status.FEASIBLE, mipfs.StopReason.INTERRUPTED)
+    assert card.bound <= card.objective
+    assert mipfs.verify(card, data).accepted
 
 
 def test_cards_as_tables(card_of: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,10 +26,10 @@ import numpy.typing as npt
 from mipfs.errors import NumericalError
 from mipfs.lab.scorecard.columns import Column
 from mipfs.lab.scorecard.cone import ConeProof, Ground, Whole, solve_cone
-from mipfs.lab.scorecard.search import ROUNDED_AT_A_NODE, ROUNDED_AT_THE_ROOT, BoxNode, BoxSearch
+from mipfs.lab.scorecard.search import ROUNDED_AT_A_NODE, ROUNDED_AT_THE_ROOT, BoxNode, BoxSearch, reason_of_interrupt
 from mipfs.lab.scorecard.within import PlacedRows, largest_sum
-from mipfs.plumbing import total_limit
 from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.signals import hold_signals, is_any_interrupted
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import SCREENED
 from mipfs.result.gap import relative_gap
@@ -145,8 +145,6 @@ class DualPool:
         """Store an approximate dual vector (n,), made feasible; returns its position."""
         ground, d = self.among.ground, len(self.proofs)
         proof = ConeProof.of(ground, alpha, ground.y.size)
-        self.store.add(proof.whole, proof.shift)
-        self.proofs.append(proof)
         if d == self._g.size:
             self._g, self._costs = (np.concatenate([held, np.empty_like(held)]) for held in (self._g, self._costs))
         # A weight has no sign that its points may not have.
@@ -155,6 +153,9 @@ class DualPool:
         q = np.maximum(0.0, np.maximum(up, down))
         self._g[d] = proof.g
         self._costs[d] = 0.5 * np.add.reduceat(q * q, self.among.starts) * (1.0 + 1e-14)
+        with hold_signals():  # one that is half added would count
+            self.store.add(proof.whole, proof.shift)
+            self.proofs.append(proof)
         return d
 
     def best(self, state: States) -> tuple[float, int]:
@@ -309,21 +310,25 @@ class JointSearch:
         self._push_part(replace(self._make_part(0, root), guide=0 if self.guide.feature.size else -1))
         try:
             while self._heap and self._heap[0][0] < self.cutoff:
+                if is_any_interrupted():  # what ran before it took the signal as its own
+                    reason = reason_of_interrupt()
+                    break
                 if time.monotonic() >= self.deadline:
                     reason = StopReason.TIME_LIMIT
                     break
                 size = len(self.tree.split)
                 children = self._children_of(self._heap[0][2])
-                heapq.heappop(self._heap)
-                for child in children:
-                    self._push_part(child)
+                with hold_signals():  # no child is lost
+                    heapq.heappop(self._heap)
+                    for child in children:
+                        self._push_part(child)
         except KeyboardInterrupt:
             if self._heap and self.tree.split[self._heap[0][2].place] != LEAF:
                 self.tree.reopen(self._heap[0][2].place, size)
-            reason = StopReason.TIME_LIMIT if total_limit.is_up() else StopReason.INTERRUPTED
-        for _, _, part in self._heap:
+            reason = reason_of_interrupt()
+        for _, _, part in sorted(self._heap):
             bound, dual = part.bound, part.dual
-            if not part.is_whole:  # which the pool has not been asked about
+            if bound < self.settled and not part.is_whole:  # the pool has not been asked about it, and it is the least
                 own, d = self.pool.best(part.state)
                 bound, dual = (own, d) if own > bound else (bound, dual)
             self._settle_leaf(part.place, dual, bound)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,9 @@ from mipfs.lab.scorecard.search import BoxSearch
 from mipfs.losses import get_loss, is_joint
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import Count, Gap, Natural, Seconds, check_arguments
+from mipfs.plumbing.signals import hearing_signals
 from mipfs.problem import Problem
+from mipfs.result.advice import ends_all
 from mipfs.result.posed import posed_again
 from mipfs.result.prediction import user_columns
 from mipfs.result.result import Result
@@ -104,22 +107,25 @@ def scorecard(
 def _best_card(
     result: Result, data: Instance, asked: tuple[int, int, float], time_limit: float, near_optimal: bool
 ) -> Scorecard:
-    """The card of the features of a result, or the best of those of its near-optimal sets."""
+    """The card of the features of a result, or the best of those of its near-optimal sets; a signal ends it."""
     end = time.monotonic() + time_limit
     own = frozenset(result.selected)
-    best = card_of(result if result.atoms is None else of_set(result, data, own), data, asked, end)
-    others = [names for names in (_near_optimal_sets(result) if near_optimal else []) if names != own]
-    if not others:
-        return best
-    least, listed = best, [ListedCard.of(best)]
-    for names in others:
-        if time.monotonic() >= end:
-            break
-        card = card_of(of_set(result, data, names), data, asked, end)
-        listed.append(ListedCard.of(card))
-        if card.objective < least.objective:
-            least = card
-    ordered = tuple(sorted(listed, key=lambda one: one.objective))
+    with hearing_signals() as strike:
+        best = card_of(result if result.atoms is None else of_set(result, data, own), data, asked, end)
+        others = [names for names in (_near_optimal_sets(result) if near_optimal else []) if names != own]
+        if not others:
+            return best
+        made = [best]
+        with suppress(KeyboardInterrupt):  # the cards that there are stand
+            for names in others:
+                if strike.has_been or time.monotonic() >= end:
+                    break
+                inside = of_set(result, data, names)
+                if strike.has_been or ends_all(inside):
+                    break
+                made.append(card_of(inside, data, asked, end))
+    least = min(made, key=lambda one: one.objective)
+    ordered = tuple(sorted(map(ListedCard.of, made), key=lambda one: one.objective))
     return replace(least, among=CardComparison(ordered, len(others) + 1, best.objective))
 
 

@@ -17,6 +17,7 @@ from mipfs.errors import NumericalError
 from mipfs.lab.scorecard.cone import ConeProof, Ground, Whole, solve_cone
 from mipfs.plumbing import total_limit
 from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.signals import hold_signals
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import Status, StopReason
 
@@ -26,6 +27,11 @@ ROUNDED_AT_A_NODE = 3
 """As many at every node."""
 WHOLE_ENOUGH = 1e-6
 """Distance below which a point is whole."""
+
+
+def reason_of_interrupt() -> StopReason:
+    """What a search says that a signal ended: it is Ctrl-C, or the total limit of the command."""
+    return StopReason.TIME_LIMIT if total_limit.is_up() else StopReason.INTERRUPTED
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +91,12 @@ class BoxSearch:
                     reason = StopReason.TIME_LIMIT
                     break
                 children = self.children(heap[0][2])  # Ctrl-C in here leaves the node where it is
-                heapq.heappop(heap)
-                for child in children:
-                    heapq.heappush(heap, (child.bound, next(count), child))
+                with hold_signals():  # no child is lost
+                    heapq.heappop(heap)
+                    for child in children:
+                        heapq.heappush(heap, (child.bound, next(count), child))
         except KeyboardInterrupt:
-            reason = StopReason.TIME_LIMIT if total_limit.is_up() else StopReason.INTERRUPTED
+            reason = reason_of_interrupt()
         assert self.at is not None
         bound = min(self.settled, self.best, heap[0][0] if heap else np.inf)
         status = Status.OPTIMAL if relative_gap(self.best, bound) <= self.gap else Status.FEASIBLE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -20,8 +21,10 @@ from mipfs.lab.scorecard.joint import CardCandidates, Guide, JointSearch, JointS
 from mipfs.lab.scorecard.make import card_of, ends_of, ground_of, of_set, problem_of, scorecard
 from mipfs.lab.scorecard.within import CardRows, PlacedRows
 from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.signals import hearing_signals
 from mipfs.problem import Problem
 from mipfs.readers.duals import decoded_rows
+from mipfs.result.advice import ends_all
 from mipfs.result.gap import relative_gap
 from mipfs.result.prediction import user_columns, using
 from mipfs.result.result import Result, Status, StopReason
@@ -51,13 +54,18 @@ def together(result: Result, data: Instance, asked: tuple[int, int, float], time
     points, bins, gap = asked
     within = _supported_rows(result)
     among = _card_candidates(result, data, points, bins, within)
-    first = scorecard(
-        result, data, points=points, bins=bins, gap=gap, time_limit=max(1e-3, SHARE_OF_START * time_limit)
-    )
-    start = _points_on_candidates(among, first), first.scale, _centre_intercept(first), first.objective
-    left = started + time_limit - time.monotonic()
-    guide = _solve_guide(among, first.objective * (1.0 - gap), SHARE_OF_REAL * left)
-    found = JointSearch(among, guide, start, gap, started + time_limit).run()
+    deadline = started + time_limit
+    with hearing_signals() as strike:
+        share = max(1e-3, SHARE_OF_START * time_limit)
+        first = scorecard(result, data, points=points, bins=bins, gap=gap, time_limit=share)
+        start = _points_on_candidates(among, first), first.scale, _centre_intercept(first), first.objective
+        search = None
+        with suppress(KeyboardInterrupt):  # the card that there is stands
+            if not strike.has_been:
+                left = deadline - time.monotonic()
+                guide = _solve_guide(among, first.objective * (1.0 - gap), SHARE_OF_REAL * left)
+                search = JointSearch(among, guide, start, gap, deadline)
+        found = (search or JointSearch(among, Guide.none(data.n_samples), start, gap, deadline)).run()
     return _card_of_search(result, data, first, among, found, asked, started)
 
 
@@ -160,6 +168,8 @@ def _solve_guide(among: CardCandidates, worth: float, seconds: float) -> Guide:
         except MipfsError:  # without them there is less to begin with
             break
         guide = _guide_of_run(found, ground.y.size) or guide
+        if ends_all(found):
+            break
         above = (worth - found.objective) / abs(found.objective) if found.objective else 0.0
         if not above > 0.0:
             break
@@ -194,7 +204,7 @@ def _card_of_search(
         inside = first.result if used <= {*first.result.weights} else of_set(result, data, used)
         if used <= {*inside.weights}:
             card = _card_with_points(inside, data, among, found, asked)
-        else:  # its SVM gives a feature no weight, so that no result can carry the card
+        elif not ends_all(inside):  # its SVM gives a feature no weight, so that no result can carry the card
             reason = StopReason.COMPLETED
     bound = min(found.bound, card.objective)
     is_closed = relative_gap(card.objective, bound) <= asked[2]
