@@ -238,6 +238,34 @@ def test_a_card_is_judged_by_its_own_probabilities(made: tuple[Path, list[dict[s
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_missing_word_is_said_to_be_needed_only_where_training_had_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], gone: bool
+) -> None:
+    r = np.random.default_rng(0)
+    lines, homes = ["income,home,risk"], ["own", "rent", "free", *[""] * gone]
+    for _ in range(120):
+        income, home = round(r.normal(35, 12), 1), r.choice(homes)
+        lean = 0.05 * (income - 35) + 2 * (home == "own") + r.normal(0, 0.5)
+        lines.append(f"{income},{home},{'good' if lean > 0.5 else 'bad'}")
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "new.csv").write_text("income,home\n30,\n")
+    name = {name: str(tmp_path / name) for name in ("t.csv", "b.csv", "new.csv", "n.csv", "r.json", "card.json")}
+    assert main(["bins", name["t.csv"], "-o", name["b.csv"], "--label", "risk", "-q"]) == 0
+    problem = ["-p", "M=4", "-p", "C=1", "-p", "loss=logistic", "--json", name["r.json"], "-q"]
+    assert main(["solve", "fsp-m", name["b.csv"], *problem]) == 0
+    assert main(["scorecard", name["r.json"], name["b.csv"], "--json", name["card.json"]]) == 0
+    said = capsys.readouterr().out
+    assert "home=own" in said
+    assert "a missing cell is refused where training had none" in said
+    assert ("a missing value of home has no points: the card needs it" in said) is not gone
+    like = str(tmp_path / "b.bins.json")
+    assert main(["bins", name["new.csv"], "-o", name["n.csv"], "--like", like, "-q"]) == 0
+    assert main(["predict", name["card.json"], name["n.csv"], "--scores"]) == (0 if gone else 2)
+    (tmp_path / "new.csv").write_text("income,home\n,own\n")
+    assert main(["bins", name["new.csv"], "-o", name["n.csv"], "--like", like, "-q"]) == 2
+
+
 def test_a_special_code_that_training_did_not_see(
     made: tuple[Path, list[dict[str, str]]], capsys: pytest.CaptureFixture[str]
 ) -> None:

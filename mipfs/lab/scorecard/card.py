@@ -499,13 +499,15 @@ def _reading_notes(card: Scorecard) -> list[str]:
     # A level of missing values that training did not see is refused like any word of that kind.
     counted = [name for name in columns if name in filled and (name not in words or filled[name] in words[name])]
     known = [f"a missing {name} counts as {_value_text(filled[name])}" for name in counted]
-    needed = [name for name in columns if name not in counted]
+    # Of a cut table an empty cell is a word of its own: it counts as others do where training had it.
+    as_word = {name for name in words if MISSING_LEVEL in words[name]} if cut else set()
+    needed = [name for name in columns if name not in counted and name not in as_word]
     if known:
         said.append("; ".join(known))
     if cut:
         said.append(
             "of a table that mipfs bins cut: a missing cell or a special code counts in its own line alone, and "
-            "without one in none"
+            "without one in none; a missing cell is refused where training had none"
         )
     if needed:
         which = " or ".join([", ".join(needed[:-1]), needed[-1]] if len(needed) > 1 else needed)
