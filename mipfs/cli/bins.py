@@ -72,12 +72,25 @@ def bins(
         texts, most = _cut_anew(Path(table), cells, (label, thresholds, codes(special or ())), (features, each))
     written = [place, *beside][: len(texts)]
     output_file.save([(one, text.encode()) for one, text in zip(written, texts, strict=True)])
+    if like is None and beside[-1] not in written:
+        _warn_of_old_rows(beside[-1], place)
     write_json({"schema": 1, "written": [str(one) for one in written], "M": most}, json)
     if json != "-" and not quiet:
         say(f"written to {', '.join(map(str, written))}")
         if most is not None:
             say(f"next: mipfs solve fsp-m {place} --subject-to {beside[-1]} --M {most}")
     return 0
+
+
+def _warn_of_old_rows(rows: Path, table: Path) -> None:
+    """Say that the rows beside a table, if there are any, are not those of its cut."""
+    if rows.exists():
+        warnings.warn(
+            f"{rows} is of an earlier cut and was left as it is: its rows may be about other columns than {table} has "
+            "now; write it anew with --features or --each, or remove it",
+            DataWarning,
+            stacklevel=2,
+        )
 
 
 def _cut_anew(

@@ -206,6 +206,24 @@ def test_what_a_description_says_of_reading_is_named_where_it_is_not_followed(tm
         bins(str(tmp_path / "t.csv"), str(tmp_path / "cut.csv"), quiet=True)
 
 
+def test_the_rows_of_an_earlier_cut_are_left_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table(tmp_path / "t.csv", 0)
+    cut = ["bins", str(tmp_path / "t.csv"), "-o", str(tmp_path / "b.csv"), "--label", "risk"]
+    rows = tmp_path / "b.lp"
+    assert main([*cut, "--features", "2"]) == 0
+    before = rows.read_bytes()
+    assert capsys.readouterr().err == ""
+    assert main([*cut, "--thresholds", "2"]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith(f"mipfs: warning: {rows} is of an earlier cut and was left as it is")
+    assert "--features or --each" in said
+    assert rows.read_bytes() == before
+    assert main([*cut, "--features", "2"]) == 0
+    rows.unlink()
+    assert main(cut) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_a_raw_table_is_sent_through_bins(made: tuple[Path, list[dict[str, str]]]) -> None:
     folder, rows = made
     with pytest.raises(UsageError, match="cut the table as that of training was"):
