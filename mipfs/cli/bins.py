@@ -134,8 +134,9 @@ def word_features(found: Indicators, cells: Table) -> dict[str, tuple[str, ...]]
     import pandas
 
     from mipfs.estimators.words import groups_of, learn_words
+    from mipfs.lab.scorecard.indicators import word_of
 
-    held = {cut.name: [cut.of(cell, 0)[0] for cell in cells[cut.name]] for cut in found.cuts if cut.is_words}
+    held = {cut.name: [*map(word_of, cells[cut.name])] for cut in found.cuts if cut.is_words}
     words = learn_words(pandas.DataFrame(held, dtype=object)) if held else None
     groups = groups_of(words)
     return {name: groups.get(name, () if name in (words or {}) else (name,)) for name in held}

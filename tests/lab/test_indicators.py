@@ -149,13 +149,13 @@ def test_cells_that_are_nothing_and_bad_usage(tmp_path: Path, capsys: pytest.Cap
         main(["bins", str(tmp_path / "t.csv"), "-o", cut, "--label", "risk", "--special", "income=-9,999", "-q"]) == 0
     )
     like = ["--like", str(tmp_path / "b.bins.json"), "-q"]
-    for age, said in (("", "missing, and no cell was in training"), ("old", "'old', which is no number")):
-        other.write_text(f"income,age,late,home\n3,{age},0,own\n")
+    for age, said in (("", "missing, and no cell was in training; "), ("old", "'old', which is no number; ")):
+        other.write_text(f'income,age,late,home\n\n3,40,0,"o\nn"\n3,{age},0,own\n')
         assert main(["bins", str(other), "-o", str(tmp_path / "x.csv"), *like]) == 2
-        assert said in capsys.readouterr().err
-    other.write_text("income,late,home\n3,0,own\n")
+        assert capsys.readouterr().err.startswith(f"mipfs: error: {other}:5: 'age' is {said}")
+    other.write_text("# of March\nincome,late,home\n3,0,own\n")
     assert main(["bins", str(other), "-o", str(tmp_path / "x.csv"), *like]) == 2
-    assert "no column 'age'" in capsys.readouterr().err
+    assert capsys.readouterr().err.startswith(f"mipfs: error: {other}:2: the table has no column 'age'; ")
     other.write_text("{}")
     assert main(["bins", str(tmp_path / "t.csv"), "-o", str(tmp_path / "x.csv"), "--like", str(other)]) == 2
     other.write_text("2nd,word,risk\n3,a,0\n4,b,1\n")

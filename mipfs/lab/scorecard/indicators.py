@@ -28,7 +28,7 @@ from mipfs.data.recipe import MISSING_LEVEL, Recipe
 from mipfs.errors import DataError, DataWarning, UsageError
 from mipfs.lab.scorecard.columns import snap_values, thresholds
 from mipfs.plumbing.registry import suggest_name
-from mipfs.readers.csv_file import text_batches
+from mipfs.readers.csv_file import LinePlaces, text_batches
 from mipfs.readers.files import check_unpacked, opened
 from mipfs.report.numbers import many
 from mipfs.report.visible import as_json
@@ -38,8 +38,20 @@ KIND, SCHEMA = "indicators", 1
 CELLS = Recipe()
 """It says which cells are missing."""
 OF_LP = re.compile(r"[^A-Za-z0-9_]")
-Table = Mapping[str, Sequence[str]]
-"""The cells of every column."""
+
+
+class Table(dict[str, list[str]]):
+    """The cells of every column of a CSV file.
+
+    Attributes
+    ----------
+    places : LinePlaces, the lines of its rows
+    header : int, the line of its names
+    """
+
+    def __init__(self, cells: Mapping[str, list[str]], places: LinePlaces, header: int) -> None:
+        super().__init__(cells)
+        self.places, self.header = places, header
 
 
 @dataclass(frozen=True)
@@ -77,14 +89,14 @@ class ColumnCuts:
         """The names of its codes, and of what is missing."""
         return [*(f"{self.name} is {exact(code)}" for code in self.seen), *[f"{self.name} is missing"] * self.missing]
 
-    def of(self, cell: str, row: int) -> list[str]:
-        """What a cell is in each of its columns."""
+    def of(self, cell: str, row: int, places: LinePlaces) -> list[str]:
+        """What a cell is in each of its columns; an error names the line of its row."""
         if self.is_words:
-            return [MISSING_LEVEL if CELLS.is_missing(cell) else cell]
+            return [word_of(cell)]
         value = None if CELLS.is_missing(cell) else number(cell)
         if value is None and not (CELLS.is_missing(cell) and self.missing):
             what = "missing, and no cell was in training" if CELLS.is_missing(cell) else f"{cell!r}, which is no number"
-            raise DataError(f"{self.name!r} is {what}, in row {row + 1}", "correct the cell, or leave the row out")
+            raise places.error(row, f"{self.name!r} is {what}", "correct the cell, or leave the row out")
         is_code = value in self.codes
         steps = [value is not None and not is_code and value >= at for at in self.thresholds]
         codes = [value == code for code in self.seen]
@@ -132,7 +144,7 @@ class Indicators:
         Raises
         ------
         DataError
-            A column is missing, or a cell is no number, or missing where none was in training.
+            With the line: a column is missing, or a cell is no number, or missing where none was in training.
 
         Warns
         -----
@@ -140,7 +152,9 @@ class Indicators:
             A special code that training did not see: it is from no threshold on, and has no column.
         """
         if absent := [cut.name for cut in self.cuts if cut.name not in table]:
-            raise DataError(f"the table has no column {absent[0]!r}", "give a table with the columns of training")
+            remedy = "give a table with the columns of training"
+            path = table.places.path
+            raise DataError(f"the table has no column {absent[0]!r}", remedy, path=path, line=table.header)
         for cut in self.cuts:
             _warn_of_unseen(cut, table[cut.name])
         judged = [self.label] if self.label in table else []
@@ -149,7 +163,7 @@ class Indicators:
             *judged,
         ]
         for i in range(len(table[self.cuts[0].name])):
-            cells = [one for cut in self.cuts for one in cut.of(table[cut.name][i], i)]
+            cells = [one for cut in self.cuts for one in cut.of(table[cut.name][i], i, table.places)]
             yield [*cells, *(table[name][i] for name in judged)]
 
     def lp(self, features: int | None, each: int | None, words: Mapping[str, Sequence[str]]) -> str:
@@ -247,6 +261,11 @@ def _cut_column(name: str, cells: Sequence[str], count: int, codes: tuple[float,
     return ColumnCuts(name, tuple(found), codes, tuple(code for code in codes if code in values), missing)
 
 
+def word_of(cell: str) -> str:
+    """The word of a cell of a column of words; a missing one has a word of its own."""
+    return MISSING_LEVEL if CELLS.is_missing(cell) else cell
+
+
 def number(cell: str) -> float | None:
     """The number of a cell to 12 digits; None where it has none."""
     try:
@@ -266,11 +285,12 @@ def read_table(path: Path) -> Table:
     """
     check_unpacked(path)
     with opened(path) as stream:
-        found = [(header, columns) for header, _, columns, _ in text_batches(path, stream)]
+        found = [*text_batches(path, stream)]
     if not found or len({*found[0][0]}) < len(found[0][0]):
         raise DataError("no rows below its names, or a name twice", "give a CSV file with a header", path=path)
-    header, columns = found[0]
-    return {name: [cell.strip() for cell in column] for name, column in zip(header, columns, strict=True)}
+    header, first, columns, lines = found[0]
+    cells = {name: [cell.strip() for cell in column] for name, column in zip(header, columns, strict=True)}
+    return Table(cells, LinePlaces(path, lines), first)
 
 
 def csv_text(rows: Iterator[list[str]]) -> str:
