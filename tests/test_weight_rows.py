@@ -497,19 +497,22 @@ def test_the_classifier_of_an_estimator_keeps_the_rows(more: dict[str, Any], sig
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "line", "said"),
     [
-        ("st\n r: x1 + x2 >= 1\nend\n", "weights of 0 break this row"),
-        ("st\n r: x1 + extra_z >= 0\nend\n", "is no weight"),
-        ("st\n r: x1 + x2 >= 0\nbounds\n x1 <= 3\nend\n", "a weight has a bound"),
-        ("st\n r: x1 + x2 >= 0\nbinary\n x1\nend\n", "a weight has a bound"),
+        ("st\n r: x1 + x2 >= 1\nend\n", 4, "weights of 0 break this row"),
+        ("st\n r: x1 + extra_z >= 0\nend\n", 4, "is no weight"),
+        ("st\n r: x1 + x2 >= 0\nbounds\n x1 <= 3\nend\n", 6, "a weight has a bound"),
+        ("st\n r: x1 + x2 >= 0\nbinary\n x1\nend\n", 6, "'x1' is to be whole here, and weights are not"),
+        ("st\n r: x1 + x2 >= 0\ngeneral\n\n x2 x1\nend\n", 7, "'x2' is to be whole here, and weights are not"),
+        ("st\n r: x1 + extra_z >= 0\nbinary\n extra_z\nend\n", 4, "'extra_z' is no weight"),
     ],
 )
-def test_lp_files_that_say_more_are_refused(text: str, said: str, tmp_path: Path) -> None:
+def test_lp_files_that_say_more_are_refused(text: str, line: int, said: str, tmp_path: Path) -> None:
     path = tmp_path / "w.lp"
     path.write_text("min\nobj: 0 x1\n" + text)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=said) as raised:
         read_weight_rows(path, data())
+    assert (raised.value.path, raised.value.line) == (path, line)
 
 
 def test_models_whose_rows_are_none_say_so() -> None:

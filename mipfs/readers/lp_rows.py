@@ -66,12 +66,16 @@ class ScannedRow:
 
 @dataclass
 class Scan:
-    """What stands in an LP file; names are the file's. `plain` is its text as HiGHS reads it: see `_Scanner.split`."""
+    """What stands in an LP file; names are the file's. `plain` is its text as HiGHS reads it: see `_Scanner.split`.
+
+    `whole` has the lines of the names under general and binary.
+    """
 
     plain: str = ""
     rows: list[ScannedRow] = field(default_factory=list)
     bounds: dict[str, int] = field(default_factory=dict)
     binary: set[str] = field(default_factory=set)
+    whole: dict[str, int] = field(default_factory=dict)
     costs: dict[str, float] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
 
@@ -352,6 +356,7 @@ class _Scanner:
         names = set()
         while (name := self.take("name")) is not None:
             self.found.lines.setdefault(name.text, name.line)
+            self.found.whole.setdefault(name.text, name.line)
             names.add(name.text)
         if self.token.kind != "eof" and self.section() is None:
             self.fail(f"unexpected {self.token.text!r}", "names only, with blanks between them")
@@ -446,18 +451,18 @@ def read_weight_rows(path: str | Path, data: Instance) -> list[tuple[dict[str, f
         With the line: as of `read_rows`, and bounds, whole or extra variables, and rows that weights of 0 break.
     """
     path = Path(path)
-    scanned, lp, of = _read(path, data)
-    bounded = [*scanned.bounds.values(), *(scanned.lines[name] for name in scanned.binary)]
-    if bounded:
+    scanned, _, of = _read(path, data)
+    if scanned.bounds:
         remedy = "rows over weights are read, and no bounds; --weight-bounds NAME=L:U has these"
-        raise DataError("a weight has a bound", remedy, path=path, line=min(bounded))
-    for name, kind in zip(lp.col_names_, lp.integrality_, strict=False):
-        if kind != type(kind).kContinuous:
-            raise DataError("a weight is no whole number", "leave it out", path=path, line=scanned.lines[name])
+        raise DataError("a weight has a bound", remedy, path=path, line=min(scanned.bounds.values()))
     for name, feature in of.items():
         if feature not in data.index:
             remedy = "rows over the weights have no extra variables"
             raise DataError(f"{name!r} is no weight", remedy, path=path, line=scanned.lines[name])
+    if scanned.whole:
+        name, line = next(iter(scanned.whole.items()))
+        remedy = "leave the sections general and binary out"
+        raise DataError(f"{name!r} is to be whole here, and weights are not", remedy, path=path, line=line)
     found = []
     for row in scanned.rows:
         terms: dict[str, float] = defaultdict(float)
