@@ -64,11 +64,20 @@ class ScannedRow:
     sides: int = 1
 
 
+@dataclass(frozen=True)
+class Token:
+    """A word, a number or a sign of an LP file, and its line."""
+
+    kind: str
+    text: str
+    line: int
+
+
 @dataclass
 class Scan:
     """What stands in an LP file; names are the file's. `plain` is its text as HiGHS reads it: see `_Scanner.split`.
 
-    `whole` has the lines of the names under general and binary.
+    `whole` has the lines of the names under general and binary, `joined` what begins where something else ends.
     """
 
     plain: str = ""
@@ -78,13 +87,7 @@ class Scan:
     whole: dict[str, int] = field(default_factory=dict)
     costs: dict[str, float] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class _Token:
-    kind: str
-    text: str
-    line: int
+    joined: list[Token] = field(default_factory=list)
 
 
 def scan(path: Path) -> Scan:
@@ -107,7 +110,7 @@ def scan(path: Path) -> Scan:
     return scanner.found
 
 
-def _tokenize(text: str, path: Path) -> Iterator[_Token]:
+def _tokenize(text: str, path: Path) -> Iterator[Token]:
     position = 0
     line = 1
     while position < len(text):
@@ -126,9 +129,9 @@ def _tokenize(text: str, path: Path) -> Iterator[_Token]:
                     path=path,
                     line=line,
                 )
-            yield _Token(kind, _RELATIONS.get(word, word), line)
+            yield Token(kind, _RELATIONS.get(word, word), line)
         position = match.end()
-    yield _Token("eof", "", line)
+    yield Token("eof", "", line)
 
 
 def _describe_unexpected(rest: str) -> tuple[str, str]:
@@ -149,7 +152,7 @@ def _interval_of_relation(relation: str, number: float) -> tuple[float, float]:
 class _Scanner:
     """A recursive descent over the tokens, one method per section."""
 
-    def __init__(self, path: Path, tokens: list[_Token]) -> None:
+    def __init__(self, path: Path, tokens: list[Token]) -> None:
         self.path = path
         self.tokens = tokens
         self.at = 0
@@ -158,10 +161,10 @@ class _Scanner:
         self.sides: set[tuple[str, str]] = set()
 
     @property
-    def token(self) -> _Token:
+    def token(self) -> Token:
         return self.tokens[self.at]
 
-    def take(self, kind: str) -> _Token | None:
+    def take(self, kind: str) -> Token | None:
         """The next token if it is of this kind."""
         token = self.token
         if token.kind != kind or (kind == "name" and self.section() is not None):
@@ -201,12 +204,20 @@ class _Scanner:
                 self.fail(f"{self.token.text!r} stands after the rows", "remove it: the objective is that of the model")
             seen.add(name)
             self.at += width
+            start = self.at
             getattr(self, f"read_{name}")()
+            if self.at > start:
+                self.note_joined()
         if not {"rows", "end"} <= seen:
             missing = "'subject to'" if "rows" not in seen else "'end'"
             self.fail(f"no {missing} in the file", "the rows stand between 'subject to' and 'end'")
         if not self.found.rows and not self.found.bounds:
             self.fail("no row in the file", "write rows like  c1: x1 + x2 <= 1  under 'subject to'")
+
+    def note_joined(self) -> None:
+        """Keep the next token if it is on the line where what was read has ended: HiGHS does not read it there."""
+        if self.token.kind != "eof" and self.token.line == self.tokens[self.at - 1].line:
+            self.found.joined.append(self.token)
 
     def read_objective(self) -> None:
         """Nothing, terms whose coefficients are zero, as writers make them, or what extra variables cost."""
@@ -264,6 +275,8 @@ class _Scanner:
                 if lb > ub:
                     self.fail(f"nothing lies between {lb:g} and {ub:g}", "exchange the two numbers", line)
                 self.split(start, first, last)
+            else:
+                self.note_joined()
             self.found.rows.append(ScannedRow(label, line, terms, lb, ub, 1 if left is None else 2))
 
     def left_number(self) -> tuple[float, str] | None:
@@ -335,6 +348,7 @@ class _Scanner:
             if left is None and self.token.text.lower() == "free":
                 self.at += 1
                 self.bounded(name, "=")
+                self.note_joined()
                 continue
             if left is None or self.token.kind == "rel":
                 right = self.take("rel")
@@ -345,8 +359,9 @@ class _Scanner:
                 self.bounded(name, _TURNED[left.text])
             if right is not None:
                 self.bounded(name, right.text)
+            self.note_joined()
 
-    def bounded(self, name: _Token, relation: str) -> None:
+    def bounded(self, name: Token, relation: str) -> None:
         for side in ("<=", ">=") if relation == "=" else (relation,):
             if (name.text, side) in self.sides:
                 self.fail(f"{name.text!r} has two bounds {side}", "keep one of them", name.line)
@@ -380,7 +395,7 @@ class _Scanner:
         value = self.value(token) if token.kind == "number" else math.inf
         return -value if sign is not None and sign.text == "-" else value
 
-    def value(self, token: _Token) -> float:
+    def value(self, token: Token) -> float:
         value = float(token.text)
         if value > _LARGEST:
             self.fail(f"{token.text} is too large", f"numbers are at most {_LARGEST:g}", token.line)
@@ -506,7 +521,12 @@ def _read_with_highs(path: Path, scanned: Scan) -> Any:
             remedy = "variables are >= 0 unless a bound says otherwise"
             line = scanned.bounds.get(name)
             raise DataError(f"no value is within the bounds of {name!r}", remedy, path=path, line=line)
+    if complaint and scanned.joined:
+        token = scanned.joined[0]
+        remedy = "begin every row, bound and section on a line of its own"
+        raise DataError(f"unexpected {token.text!r} in the middle of a line", remedy, path=path, line=token.line)
     if complaint:
+        complaint = complaint.replace(str(plain), path.name)
         raise DataError(f"HiGHS cannot read it ({complaint})", "use the plain LP format", path=path)
     return lp
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import highspy
 import numpy as np
 import pytest
 
@@ -227,6 +228,14 @@ BAD = (
     ("", 1, "no 'subject to'"),
     ("st\nend", 2, "no row"),
     ("st\n c: st >= 1\nend", 2, "unexpected 'st'"),
+    # What begins where something else ends, which HiGHS does not read.
+    ("st\n c: x1 <= 1\n d: x2 <= 0 x3 <= 0\nend", 3, "unexpected 'x3' in the middle of a line; begin every row"),
+    ("st\n c: x1 <=\n 1 d: x2 <= 1\nend", 3, "unexpected 'd' in the middle"),
+    ("st\n c: x1 <= 1 + x2 <= 1\nend", 2, "unexpected '[+]' in the middle"),
+    ("st\n c: x1 <= 1 end", 2, "unexpected 'end' in the middle"),
+    ("min obj: 0 x1 st\n c: x1 <= 1\nend", 1, "unexpected 'st' in the middle"),
+    ("st\n c: x1 <= 1\nbounds\n extra_a free extra_b <= 2\nend", 4, "unexpected 'extra_b' in the middle"),
+    ("st\n c: x1 <= 1\nbounds\n extra_a <= 1 extra_b <= 2\nend", 4, "unexpected 'extra_b' in the middle"),
     ("st\n c: x1 <= 1\n: x2 <= 1\nend", 3, "unexpected ':'"),
     # Names.
     ("st\n c: radius + teksture <= 1\nend", 2, "no feature is called 'teksture'; did you mean 'texture'"),
@@ -245,6 +254,12 @@ def test_bad_files_name_their_line(tmp_path: Path, text: str, line: int, message
         read_rows(path, make())
     assert (raised.value.path, raised.value.line) == (path, line)
     assert "\n" not in str(raised.value)
+
+
+def test_what_highs_cannot_read_is_said_of_the_file_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lp_rows, "read", lambda place: (highspy.HighsLp(), f"ERROR: Parser error reading {place}"))
+    with pytest.raises(DataError, match=r"rows.lp: HiGHS cannot read it \(ERROR: Parser error reading rows.lp\)"):
+        read_rows(write(tmp_path, "st\n c: x1 <= 1\nend"), make())
 
 
 def test_names_that_stand_for_several(tmp_path: Path) -> None:
