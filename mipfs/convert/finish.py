@@ -22,10 +22,12 @@ from mipfs.data.blocked import MOST_COLUMNS, Csc, split_ranges, summary
 from mipfs.data.matrix import DENSE_ABOVE, Digest
 from mipfs.errors import DataError
 from mipfs.plumbing.arrays import Integers
+from mipfs.readers import check_description
 from mipfs.readers.columns import Table
 from mipfs.readers.files import DESCRIPTION, MANIFEST, description_of
 from mipfs.readers.labels import map_labels
 from mipfs.readers.manifest import FORMAT, VERSION, Manifest, crc_of_file
+from mipfs.readers.sidecar import DataDescription
 from mipfs.readers.store import RECIPE
 from mipfs.readers.table_chunks import name_columns
 
@@ -49,6 +51,7 @@ def finish(
     n = int(state["rows"])
     store.mkdir(exist_ok=True)
     order, names, groups, apart = _name_columns(source, state, asked)
+    check_description(DataDescription.beside(source), names, len(order), groups, asked.survey.recipe)
     runs = SortedRuns(folder / "spill", state["runs"])
     p = len(order)
     if p == 0:

@@ -47,6 +47,15 @@ def load_state(folder: Path, stamp: dict[str, Any]) -> dict[str, Any] | None:
     return state if isinstance(state, dict) and state.get("stamp") == stamp else None
 
 
+def has_runs(folder: Path) -> bool:
+    """Whether a conversion of whatever source has come to its first run."""
+    try:
+        state = json.loads((folder / STATE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(state, dict) and bool(state.get("runs"))
+
+
 def save_state(folder: Path, state: dict[str, Any]) -> None:
     """Keep where the conversion stands."""
     write_text(folder / STATE, json.dumps(state))

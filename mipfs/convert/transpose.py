@@ -20,7 +20,7 @@ from typing import IO, Annotated, Any, Literal
 import numpy as np
 
 from mipfs.convert.finish import finish
-from mipfs.convert.kept import GrowingFile, load_state, save_state
+from mipfs.convert.kept import GrowingFile, has_runs, load_state, save_state
 from mipfs.convert.prepared import ConversionRequest, survey_table
 from mipfs.convert.spill import EntryBuffer
 from mipfs.data.checks import memory as of_machine
@@ -28,10 +28,10 @@ from mipfs.data.recipe import Recipe
 from mipfs.errors import DataError, LabelError, UsageError
 from mipfs.plumbing.declared import NumberRange, check_arguments, show_value
 from mipfs.readers import PREPARED, chunks
-from mipfs.readers.beside import read_names
+from mipfs.readers.beside import read_names, where_named
 from mipfs.readers.chunks import Chunk
 from mipfs.readers.columns import BAG, LABEL, WEIGHT
-from mipfs.readers.files import MANIFEST, Width, format_of
+from mipfs.readers.files import MANIFEST, Width, format_of, plainly_opened
 from mipfs.readers.memory_chunks import memory_chunks
 from mipfs.readers.sidecar import DataDescription
 from mipfs.readers.svmlight import svmlight_chunks
@@ -105,7 +105,9 @@ def convert(
     if os.path.lexists(place):
         raise UsageError(f"{place}: exists already; remove it, or give another place")
     parts = {"drop": drop, "use": use, "impute": impute, "types": types, "missing": missing}
-    with _locked_folder(folder, place):
+    with plainly_opened(source):  # one that is not there leaves no folder
+        pass
+    with _locked_folder(folder, place), _nothing_left_of_nothing(folder):
         asked = _request_of(source, kind, parts, words, label, memory * MB)
         state = _read(
             source, kind, folder, dtype, memory, (label, positive, n_features), asked, progress or _ignore_progress
@@ -130,6 +132,22 @@ def _request_of(
 
 def _ignore_progress(done: int, total: int) -> None:
     """Nobody listens."""
+
+
+@contextmanager
+def _nothing_left_of_nothing(folder: Path) -> Iterator[None]:
+    """Take the folder away after an error that leaves nothing to go on with.
+
+    Nothing is where no run was written, and where the data or its description is wrong: they will be other ones. What
+    the system does, such as a disk that is gone for a while, is gone on after.
+    """
+    try:
+        yield
+    except BaseException as error:
+        is_wrong = isinstance(error, DataError) and not isinstance(error.__context__, OSError)
+        if is_wrong or not has_runs(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 @contextmanager
@@ -199,7 +217,8 @@ def _read(
             save_state(folder, state)
         if state["stage"] != "reading":
             return state
-        found = _read_chunks(kind, source, stream, asked, n_features, state["position"])
+        named_in = where_named(source, sidecar.names, given)
+        found = _read_chunks(kind, source, stream, asked, n_features, state["position"], named_in)
         samples = SampleFiles(folder, source, state)
         buffer = EntryBuffer(min(memory * MB, of_machine()), dtype)
         for chunk in found:
@@ -255,9 +274,10 @@ def _read_chunks(
     asked: ConversionRequest,
     n_features: int | None,
     position: dict[str, Any] | None,
+    named_in: str | None,
 ) -> Iterator[Chunk]:
     if kind == "svmlight":
-        return svmlight_chunks(source, stream, n_features, position)
+        return svmlight_chunks(source, stream, n_features, position, named_in)
     if kind in PREPARED:
         found = asked.survey
         return table_chunks(kind, source, stream, asked.label, position, found.reading, found.fill)

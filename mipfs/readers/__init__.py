@@ -22,7 +22,7 @@ from mipfs.data.rules import KNOWN_RULES, RULES
 from mipfs.data.table_reading import StatedWords
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.declared import check_arguments
-from mipfs.readers.beside import check_count, read_names
+from mipfs.readers.beside import check_count, read_names, where_named
 from mipfs.readers.columns import BAG, LABEL, PLAIN, Label, RecipeInUse, Table, again, without_ids
 from mipfs.readers.csv_file import read_csv
 from mipfs.readers.files import Width, format_of
@@ -215,7 +215,7 @@ def _read(
     else:
         asked_recipe = recipe if isinstance(recipe, Recipe) else _combined_recipe(recipe, sidecar)
     is_table = frame is not None or format_of(path) in PREPARED
-    other, sidecar = None, replace(sidecar, left_out=asked_recipe.drop or ())
+    other, sidecar = None, replace(sidecar, left_out=asked_recipe.drop, used=asked_recipe.use)
     if folds_by is not None and is_table and folds_by != BAG:
         alone = column_alone(folds_by, RULES if rules is None else rules)
         other = read_quietly(lambda: _read_table(frame, path, sidecar, label, None, alone)[0], path)
@@ -228,7 +228,7 @@ def _read(
     index = NumberedIndex(names) if isinstance(names, Numbered) else {name: j for j, name in enumerate(names)}
     asked = sidecar.positive if positive is None else positive
     y, labels = map_labels(table, asked, path) if table.signs is None else sign_labels(table, positive, path)
-    groups = _column_groups(table, sidecar, index)
+    groups = _column_groups(table.groups, sidecar, index)
     cost = sidecar.costs(index, groups)
     select, rows = read_select(sidecar, index, cost, groups)
     instance = Instance.from_arrays(
@@ -338,9 +338,39 @@ def _path_of(given: Any) -> Path:
     raise UsageError(f"a {kind} cannot be read, only a file or a data frame; Instance.from_arrays(X, y) takes arrays")
 
 
-def _column_groups(table: Table, sidecar: DataDescription, index: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
+def check_description(
+    sidecar: DataDescription, names: Sequence[str] | None, p: int, columns: Mapping[str, Sequence[str]], recipe: Recipe
+) -> None:
+    """Refuse a description that does not fit the features of a table, before these are written as a store.
+
+    Parameters
+    ----------
+    sidecar : DataDescription
+    names : of the features; None where they have numbers alone
+    p : how many there are
+    columns : the columns of words, each with its features
+    recipe : what was done to the table, which says what became of a column that is no feature
+
+    Raises
+    ------
+    DataError
+        As `read` of the store would, but for what the labels have to do with.
+    """
+    sidecar = replace(sidecar, left_out=recipe.drop, used=recipe.use)
+    found = checks.feature_names(names, p, str(sidecar.path))
+    index = NumberedIndex(found) if isinstance(found, Numbered) else {name: j for j, name in enumerate(found)}
+    groups = _column_groups({name: tuple(members) for name, members in columns.items()}, sidecar, index)
+    read_select(sidecar, index, sidecar.costs(index, groups), groups)
+    sidecar.amounts("penalty", index)
+    sidecar.weight_bounds(index, groups, False)
+    sidecar.weight_rows(index)
+
+
+def _column_groups(
+    columns: Mapping[str, tuple[str, ...]], sidecar: DataDescription, index: Mapping[str, int]
+) -> dict[str, tuple[str, ...]]:
     """The columns of words, and what the description groups."""
-    groups = dict(table.groups)
+    groups = dict(columns)
     for name, members in sidecar.groups(index).items():
         if name in groups:
             sidecar.fail(f"[groups] {name!r} is a column of words, a group already", "rename it", "groups", name)
@@ -518,7 +548,8 @@ def _load(
         if stated is not None and n_features is not None:
             check_count(path, stated, n_features)
         asked = given if given is not None else stated
-        table = read_svmlight(path, n_features if asked is None else len(asked), beyond=preparing.is_new)
+        width = n_features if asked is None else len(asked)
+        table = read_svmlight(path, width, beyond=preparing.is_new, named_in=where_named(path, given, stated))
     else:
         table = READERS[kind](path, column, labelled, *([preparing] if kind in PREPARED else []))
         stated = read_names(path) if kind == "npz" and given is None and table.names is None else None

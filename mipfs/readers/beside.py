@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tokenize
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from numpy.lib import format as npy
 
 from mipfs.errors import DataError
-from mipfs.readers.files import opened
+from mipfs.readers.files import description_of, opened
 
 NAMES = "names.txt"
 """The names of the features, one a line, for formats that have no place for them."""
@@ -93,6 +94,13 @@ def read_names(data: Path) -> tuple[str, ...] | None:
             )
         first[name] = number
     return tuple(lines)
+
+
+def where_named(data: Path, given: Sequence[str] | None, beside: Sequence[str] | None) -> str | None:
+    """How a message calls the place of the names: those that the .toml gives, or those of ``names.txt``."""
+    if given is not None:
+        return f"[features] names of {description_of(data).name}"
+    return None if beside is None else NAMES
 
 
 def check_count(data: Path, names: tuple[str, ...], p: int) -> None:

@@ -107,6 +107,6 @@ def skip_bytes(stream: IO[bytes], size: int, path: Path) -> None:
         found = stream.read(min(size, BYTES_AT_ONCE))
         if not found:
             raise DataError(
-                "it is shorter than when it was first read", "begin anew: remove the unfinished store", path=path
+                "it is shorter than when it was first read", "convert it again, which begins anew", path=path
             )
         size -= len(found)

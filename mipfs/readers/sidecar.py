@@ -109,12 +109,14 @@ class DataDescription:
     text : str, the file as it stands, to find lines in
     tables : mapping of table name to its contents
     left_out : sequence of str, columns that are no features because somebody drops them
+    used : sequence of str, or None: the columns that alone are features, where somebody says so
     """
 
     path: Path
     text: str = ""
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
     left_out: Sequence[str] = ()
+    used: Sequence[str] | None = None
 
     @classmethod
     def beside(cls, data: Path) -> DataDescription:
@@ -239,7 +241,7 @@ class DataDescription:
         try:
             parts = of_signs(**signs), given
             asked = [
-                settle_bounds(one, features, lambda name: misspelling_hint(name, [*known]), groups) for one in parts
+                settle_bounds(one, features, lambda name: self._unknown_hint(name, known), groups) for one in parts
             ]
             whole = of_box(list(features), content["box"]) if "box" in content else {}
             return both(*asked, whole)
@@ -257,7 +259,7 @@ class DataDescription:
                 self.fail(f"[[weights.rows]] has the keys {[*one]}", shown, "weights", "rows")
         asked = [(one["coefficients"], one.get("lower"), one.get("upper")) for one in given]
         try:
-            return rows_over(asked, features, lambda name: misspelling_hint(name, list(features)))
+            return rows_over(asked, features, lambda name: self._unknown_hint(name, features))
         except UsageError as error:
             self.fail(f"[[weights.rows]]: {error}", "correct it", "weights", "coefficients")
 
@@ -273,10 +275,16 @@ class DataDescription:
         for name in names:
             if name in features:
                 continue
-            hint = misspelling_hint(name, list(features))
-            if name in self.left_out:
-                hint = "that column is dropped; take it out here, or keep it"
-            self.fail(f"[{table}] no feature is called {name!r}", hint, table, key, name)
+            self.fail(f"[{table}] no feature is called {name!r}", self._unknown_hint(name, features), table, key, name)
+
+    def _unknown_hint(self, name: str, features: Mapping[str, Any]) -> str:
+        """What to do about a name that is no feature: one of a column that is left out, or a misspelt one."""
+        columns = [name, *(name[:at] for at, sign in enumerate(name) if sign == "=")]
+        if any(one in self.left_out for one in columns):
+            return "that column is dropped; take it out here, or keep it"
+        if self.used is not None and not any(one in self.used for one in columns):
+            return "that column is not among the used ones; take it out here, or use it too"
+        return misspelling_hint(name, list(features))
 
     def number(self, value: Any, what: str, table: str, *words: str) -> float:
         """A finite number >= 0, or an error that says `what` it should be."""

@@ -6,6 +6,7 @@ others a kernel (`mipfs.kernels.text`) reads the plain lines, and Python the odd
 
 from __future__ import annotations
 
+import codecs
 import re
 import warnings
 from array import array
@@ -36,7 +37,9 @@ _PAIR = re.compile(rb"\d{1,18}:[^\s:_]++")
 _INCREASE = "write indices in increasing order, each once"
 
 
-def read_svmlight(path: Path, n_features: int | None = None, *, beyond: bool = False) -> Table:
+def read_svmlight(
+    path: Path, n_features: int | None = None, *, beyond: bool = False, named_in: str | None = None
+) -> Table:
     """Read an svmlight file, packed by gzip or bzip2 or not.
 
     Parameters
@@ -46,6 +49,8 @@ def read_svmlight(path: Path, n_features: int | None = None, *, beyond: bool = F
         Default: the largest index.
     beyond : bool
         Whether larger indices are left out, with a note: of rows that a classifier of these features is used on.
+    named_in : str, optional
+        Where the names of the features stand, of which there are `n_features`.
 
     Raises
     ------
@@ -64,7 +69,7 @@ def read_svmlight(path: Path, n_features: int | None = None, *, beyond: bool = F
     parts: dict[str, list[Any]] = {"labels": [], "lines": [], "bags": [], "sizes": [], "columns": [], "values": []}
     width = 0
     with opened(path) as stream:
-        for chunk in svmlight_chunks(path, stream, None if beyond else n_features, None):
+        for chunk in svmlight_chunks(path, stream, None if beyond else n_features, None, named_in):
             width = chunk.width
             for name, found in parts.items():
                 found.append(getattr(chunk, name))
@@ -91,7 +96,11 @@ def read_svmlight(path: Path, n_features: int | None = None, *, beyond: bool = F
 
 
 def svmlight_chunks(
-    path: Path, stream: IO[bytes], n_features: int | None, position: dict[str, Any] | None
+    path: Path,
+    stream: IO[bytes],
+    n_features: int | None,
+    position: dict[str, Any] | None,
+    named_in: str | None = None,
 ) -> Iterator[Chunk]:
     """The samples of an svmlight file.
 
@@ -101,6 +110,7 @@ def svmlight_chunks(
     stream : of the unpacked bytes
     n_features : the largest index allowed, by default what the size of the file allows
     position : where an earlier reading was left, None at the beginning
+    named_in : as of `read_svmlight`
 
     Raises
     ------
@@ -109,7 +119,7 @@ def svmlight_chunks(
     """
     at = position or {"bytes": 0, "line": 0, "width": 0, "bags": None}
     skip_bytes(stream, at["bytes"], path)
-    reader = _Lines(path, n_features or features_limit(path), n_features is None)
+    reader = _Lines(path, n_features or features_limit(path), n_features is None, named_in)
     passed = at["bytes"]
     line = at["line"]
     width = at["width"]
@@ -120,7 +130,8 @@ def svmlight_chunks(
         read = stream.read(PIECE)
         whole, rest = _split_whole_lines(rest + read, not read)
         if whole:
-            piece = read_by(whole, line)
+            text = whole if passed else whole.removeprefix(codecs.BOM_UTF8)
+            piece = read_by(text, line)
             read_by = reader.read if len(whole) > LONG * piece.values.size else reader.compiled
             passed = passed + len(whole)
             line = piece.line
@@ -184,12 +195,24 @@ class _Lines:
     path : named in messages
     limit : the largest index allowed
     is_open : whether that is the most that is read, not the number of features
+    named_in : where the names of the features stand, where that says how many there are
     """
 
-    def __init__(self, path: Path, limit: int, is_open: bool) -> None:
+    def __init__(self, path: Path, limit: int, is_open: bool, named_in: str | None = None) -> None:
         self.path = path
         self.limit = limit
         self.is_open = is_open
+        self.named_in = named_in
+
+    def above(self, index: int, line: int) -> DataError:
+        """An index above the limit, and who set that."""
+        if self.named_in is not None and not self.is_open:
+            names = "1 name" if self.limit == 1 else f"{self.limit} names"
+            message = f"index {index}, and {self.named_in} has {names}"
+            return DataError(message, "write the names of all features there", path=self.path, line=line)
+        what = "the most that is read of so small a file" if self.is_open else "the number of features"
+        remedy = f"correct the index, {MORE}" if self.is_open else "correct the index"
+        return DataError(f"index {index} is above {self.limit}, {what}", remedy, path=self.path, line=line)
 
     def read(self, text: bytes, line: int) -> _Piece:
         """Read lines of which `line` came before, by Python.
@@ -332,10 +355,7 @@ def _check_entries(
         message = twice if steps[k] == 0 else f"index {indices[k]} comes after {indices[k - 1]}"
         raise DataError(message, _INCREASE, path=path, line=line(k))
     for k in np.flatnonzero(indices > limit)[:1]:
-        message = f"index {indices[k]} is above {limit}"
-        what = "the most that is read of so small a file" if reader.is_open else "the number of features"
-        remedy = f"correct the index, {MORE}" if reader.is_open else "correct the index"
-        raise DataError(f"{message}, {what}", remedy, path=path, line=line(k))
+        raise reader.above(int(indices[k]), line(k))
 
 
 def _diagnose_line(line: bytes, path: Path, number: int) -> DataError:

@@ -24,6 +24,7 @@ from scipy import sparse
 import mipfs
 from mipfs.cli import main
 from mipfs.convert import convert
+from mipfs.convert import finish as second
 from mipfs.convert import transpose as room
 from mipfs.convert.spill import EntryBuffer
 from mipfs.errors import DataError, LabelError, UsageError
@@ -251,8 +252,6 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
 @pytest.mark.parametrize("stage", ["run", "block", "last"])
 def test_stopped_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
     """The same by an error at a chosen moment: what was done is not done again."""
-    from mipfs.convert import finish as second
-
     source = tmp_path / "a.svm"
     source.write_text(text(3, 300))
     convert(source, tmp_path / "whole", block=400)
@@ -283,8 +282,6 @@ def test_stopped_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.usefixtures("small")
 def test_a_source_that_changed_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mipfs.convert import finish as second
-
     source = tmp_path / "a.svm"
     source.write_text(text(3, 100))
     with monkeypatch.context() as patch:
@@ -305,6 +302,38 @@ def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
         convert(source, tmp_path / "t", dtype="int8")
     with pytest.raises(DataError, match="this is a folder"):
         convert(tmp_path / "s", tmp_path / "t")
+
+
+def test_a_conversion_that_failed_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But what there is to go on with, where the data is not what is wrong."""
+    source = tmp_path / "a.svm"
+    with pytest.raises(DataError, match="no such file"):
+        convert(source, tmp_path / "new" / "s")
+    assert not list(tmp_path.iterdir())
+    wrong = {"1 1:2\n-1 2:x\n": {}, "1 1:2\n1 2:1\n": {}, "1 1:2\n-1 2:1\n": {"drop": ["a"]}, "": {}}
+    for content, given in wrong.items():
+        source.write_text(content)
+        with pytest.raises((DataError, UsageError)):
+            convert(source, tmp_path / "s", **given)
+        assert [path.name for path in tmp_path.iterdir()] == ["a.svm"]
+    source.write_text(text(3, 100))
+    with monkeypatch.context() as patch:
+        patch.setattr(second, "_write_samples", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            convert(source, tmp_path / "s")
+    away = source.rename(tmp_path / "away.svm")
+    with pytest.raises(DataError, match="no such file"):
+        convert(source, tmp_path / "s")
+    assert (tmp_path / "s.unfinished" / "state.json").exists()
+    away.rename(source)
+    with monkeypatch.context() as patch:
+        patch.setattr(EntryBuffer, "write", interrupted)  # what was read is not read again
+        same(mipfs.read(source), mipfs.read(convert(source, tmp_path / "s")))
+
+
+def interrupted(*_: Any) -> None:
+    """Whoever gets here is stopped by a Ctrl-C."""
+    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("seed", range(3))

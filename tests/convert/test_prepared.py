@@ -118,6 +118,41 @@ def test_what_is_refused(tmp_path: Path) -> None:
         mipfs.read(store)
 
 
+COST = '[cost]\n"income" = 2\n"home=own" = 1\n'
+DROPPED, UNUSED = "that column is dropped; take it out here, or keep it", "that column is not among the used ones"
+
+
+@pytest.mark.parametrize(
+    ("about", "recipe", "line", "message"),
+    [
+        (COST, {"drop": ["income"]}, 2, f"[cost] no feature is called 'income'; {DROPPED}"),
+        (COST, {"drop": ["home"]}, 3, f"[cost] no feature is called 'home=own'; {DROPPED}"),
+        (COST, {"use": ["home", "age"]}, 2, f"[cost] no feature is called 'income'; {UNUSED}; take it out here"),
+        (COST, {"use": ["income", "age"]}, 3, f"[cost] no feature is called 'home=own'; {UNUSED}"),
+        ('[select]\nforced_in = ["age"]\n', {"drop": ["age"]}, 2, f"[select] no feature is called 'age'; {DROPPED}"),
+        ("[penalty]\nage = 1\n", {"drop": ["age"]}, 2, f"[penalty] no feature is called 'age'; {DROPPED}"),
+        ('[groups]\ng = ["age", "income"]\n', {"drop": ["age"]}, 2, f"no feature is called 'age'; {DROPPED}"),
+        ("[weights]\nbounds = {age = [0, 1]}\n", {"drop": ["age"]}, 2, f"no feature is called 'age'; {DROPPED}"),
+        ('[weights]\nnonnegative = ["age"]\n', {"use": ["home"]}, 2, f"no feature is called 'age'; {UNUSED}"),
+        ("[[weights.rows]]\ncoefficients = {age = 1.0}\nlower = 0\n", {"drop": ["age"]}, 2, f"'age'; {DROPPED}"),
+    ],
+)
+def test_no_store_is_written_that_its_description_does_not_fit(
+    tmp_path: Path, about: str, recipe: dict[str, Any], line: int, message: str
+) -> None:
+    """It is found before, as `mipfs.read` finds it."""
+    source = tmp_path / "t.csv"
+    source.write_text("age,income,home,label\n1,2,own,1\n2,3,rent,-1\n5,1,family,1\n")
+    (tmp_path / "t.toml").write_text(about)
+    for attempt in (mipfs.read, lambda path, **given: convert(path, tmp_path / "s", **given)):
+        with pytest.raises(DataError) as caught:
+            attempt(source, **recipe)
+        assert message in str(caught.value)
+        assert caught.value.line == line
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv", "t.toml"]
+    assert mipfs.read(convert(source, tmp_path / "s")).sha256 == mipfs.read(source).sha256
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::mipfs.errors.DataWarning")
 def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import mipfs
+from mipfs.convert import convert
 from mipfs.errors import DataError
 from mipfs.estimators import FGMClassifier
 
@@ -67,6 +68,22 @@ def test_names_of_svmlight_too(tmp_path: Path) -> None:
     assert tuple(data.feature_names) == ("Wörter", "und so", "nie")  # the last of them is zero throughout
     (tmp_path / "a.toml").write_text('[features]\nnames = ["a", "b"]\n')
     assert tuple(mipfs.read(tmp_path / "a.svm").feature_names) == ("a", "b")
+
+
+def test_too_few_names_are_what_is_wrong(tmp_path: Path) -> None:
+    data = tmp_path / "a.svm"
+    data.write_text("1 1:2\n-1 2:1 3:1\n")
+    (tmp_path / "names.txt").write_text("a\nb\n")
+    message = f"{data}:2: index 3, and names.txt has 2 names; write the names of all features there"
+    for read in (mipfs.read, lambda path: convert(path, tmp_path / "s")):
+        with pytest.raises(DataError, match=re.escape(message)):
+            read(data)
+    (tmp_path / "a.toml").write_text('[features]\nnames = ["a"]\n')
+    message = f"{data}:2: index 2, and [features] names of a.toml has 1 name; write the names of all features there"
+    for read in (mipfs.read, lambda path: convert(path, tmp_path / "s")):
+        with pytest.raises(DataError, match=re.escape(message)):
+            read(data)
+    assert not (tmp_path / "s.unfinished").exists()
 
 
 OBJECTS = io.BytesIO()

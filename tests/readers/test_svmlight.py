@@ -155,6 +155,20 @@ def test_index_above_the_number_of_features(tmp_path):
     assert str(caught.value) == f"{path}:2: index 4 is above 3, the number of features; correct the index"
 
 
+def test_a_byte_order_mark_is_passed_over(tmp_path, monkeypatch):
+    path = tmp_path / "a.svm"
+    path.write_bytes("\ufeff1 1:2\n-1 2:3\n".encode())
+    for size in (1 << 22, 4):
+        monkeypatch.setattr(svmlight, "PIECE", size)
+        found = read_svmlight(path)
+        np.testing.assert_array_equal(found.labels, [1.0, -1.0])
+        np.testing.assert_array_equal(found.X, [[2.0, 0.0], [0.0, 3.0]])
+        np.testing.assert_array_equal(found.lines, [1, 2])
+    path.write_bytes("1 1:2\n\ufeff-1 2:3\n".encode())  # at the beginning alone
+    with pytest.raises(DataError, match="where the label should stand"):
+        read_svmlight(path)
+
+
 def test_binary_rubbish_is_one_clear_error(tmp_path):
     path = tmp_path / "a.svm"
     path.write_bytes(bytes(range(1, 256)))
