@@ -137,3 +137,19 @@ def test_of_several_classes_it_is_said_which_one(tmp_path: Path) -> None:
     y = np.repeat(["a", "b", "c"], 20)
     with pytest.warns(mipfs.SuspectWarning, match=r"'x2' \('b' from the rest\) separates the classes alone"):
         mipfs.FSPClassifier(M=1, C=1.0).fit(np.column_stack([r.normal(size=60), 5 * (y == "b") + r.random(60)]), y)
+
+
+def test_of_a_word_the_column_is_what_is_dropped(tmp_path: Path) -> None:
+    """The features of a column of words cannot be dropped one by one."""
+    r = np.random.default_rng(1)
+    kinds = r.choice(["x", "z"], 60)
+    y = np.where(np.arange(60) % 2 == 0, "p", "n")
+    frame = pd.DataFrame({"w": np.where(y == "p", "v", kinds), "a": r.normal(size=60), "y": y})
+    frame["u"] = frame["w"]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.warns(mipfs.SuspectWarning) as said:
+        mipfs.read(tmp_path / "t.csv", label="y", scale="standard")
+    texts = heard(list(said))
+    assert any("'w=v', 'u=v' separate the classes alone" in one and "out (drop 'w', 'u') if" in one for one in texts)
+    assert any("leave one of the two out (drop, by its column)" in one for one in texts)
+    assert mipfs.read(tmp_path / "t.csv", label="y", scale="standard", drop=["w", "u"]).n_features == 1

@@ -441,8 +441,14 @@ def _check_made(
     elif problem.data.split is not None:
         raise UsageError("--folds-by is for the folds of --calibrate K; give that too, or leave it out")
     for option, given in (("--validation", validation), ("--preselect", preselect)):
-        if given is not None and not problem.data.block().is_stored:
-            raise UsageError(f"{option} is for features of the data, not for atoms that are made of them; leave it out")
+        if given is None or problem.data.block().is_stored:
+            continue
+        if problem.data.is_in_files:
+            raise UsageError(
+                f"{option} is for columns that lie in memory, and those of a column store lie in files; give the file "
+                "that the store was made of, or leave it out"
+            )
+        raise UsageError(f"{option} is for features of the data, not for atoms that are made of them; leave it out")
 
 
 def _preselect(problem: Problem, driver: str, how: str, seed: int) -> tuple[str, ...]:

@@ -120,6 +120,9 @@ def _name_columns(
     words = {
         name: [f"{name}={word}" for word in position["words"][name]] for name in columns if name in position["words"]
     }
+    described = DataDescription.beside(source)
+    if [*asked.words] == described.words:
+        described.check_words(words)
     gone = asked.without_ids(words, int(state["rows"]), source)
     order, names, groups, others = name_columns(position, [name for name in columns if name not in gone])
     if not names:

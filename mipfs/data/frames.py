@@ -87,9 +87,12 @@ def _of_records(records: Any) -> Any:
     except ImportError:
         raise UsageError("rows by the names of their cells are read through pandas: pip install pandas") from None
     try:
-        return pandas.DataFrame(records)
+        found = pandas.DataFrame(records)
     except ValueError as error:
         raise UsageError(f"a mapping of names to columns is no table: {error}") from None
+    if not found.shape[1]:
+        raise UsageError("a row by the names of its cells has none; give {column: cell}")
+    return found
 
 
 def names_of(X: Any) -> list[str] | None:

@@ -210,6 +210,11 @@ class Instance:
         """Whether only the entries that are not zero are stored."""
         return bool(sparse.issparse(self.X)) or (isinstance(self.X, Blocked) and self.X.is_sparse)
 
+    @property
+    def is_in_files(self) -> bool:
+        """Whether the columns are those of a column store."""
+        return isinstance(self.X, Blocked)
+
     def block(self, ids: npt.NDArray[np.int64] | None = None) -> Block:
         """The columns `ids` (k,), copied; by default, and where these are all as they stand, all without a copy."""
         whole = Block(self.X, self.center)

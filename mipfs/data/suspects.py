@@ -94,9 +94,13 @@ def _describe_suspects(found: Suspects, data: Instance, apart: dict[int, Any]) -
             f"{names[j]!r} ({_plain_label(apart[j])!r} from the rest)" if j in apart else repr(names[j])
             for j in separating
         ]
+        drop = "drop"
+        if any(names[j] in columns for j in separating):
+            whole = list(dict.fromkeys(columns.get(names[j], names[j]) for j in separating))
+            drop += f" {first_of(whole, SHOWN, repr)}"
         yield (
             f"{first_of(told, SHOWN, str)} {one} the classes alone: no value of one class lies among those of the "
-            f"other. Leave {it} out (drop) if the value is known only once the label is"
+            f"other. Leave {it} out ({drop}) if the value is known only once the label is"
         )
     if found.constant:
         gone = list(dict.fromkeys(columns.get(names[j], names[j]) for j in found.constant))
@@ -105,7 +109,8 @@ def _describe_suspects(found: Suspects, data: Instance, apart: dict[int, Any]) -
     if found.copies:
         told = [f"{names[j]!r} of {names[k]!r}" for j, k in found.copies]
         what = "a duplicate" if len(told) == 1 else "duplicates"
-        yield f"{what}, equal in all rows: {first_of(told, SHOWN, str)}; leave one of the two out (drop)"
+        drop = "drop, by its column" if any(names[j] in columns for pair in found.copies for j in pair) else "drop"
+        yield f"{what}, equal in all rows: {first_of(told, SHOWN, str)}; leave one of the two out ({drop})"
     if found.rows:
         count = "1 row is a duplicate" if found.rows == 1 else f"{found.rows} rows are duplicates"
         before, again = (i + 1 for i in found.pair)

@@ -66,7 +66,8 @@ def selection_arguments(
             raise UsageError(f"budget = {budget!r} must be a finite number, or None")
         terms = {name: amount for name, amount in amounts.items() if amount > 0}
         if not terms:
-            raise UsageError(f"budget = {budget!r}, but nothing has a cost; give cost, a mapping of name to number")
+            what = "all costs are 0" if amounts else "nothing has a cost"
+            raise UsageError(f"budget = {budget!r}, but {what}; give cost, a mapping of name to number")
         listed.append(Row("budget", terms, -math.inf, float(budget)))
     single = {}
     for what, given in (("forced_in", forced_in), ("forced_out", forced_out)):
@@ -88,9 +89,14 @@ def name_of(key: Any, what: str, names: Sequence[str], index: Mapping[str, Any])
     return name
 
 
-def names_of(given: Any, names: Sequence[str], what: str = "start") -> tuple[str, ...] | None:
-    """Names or positions as names; None where none are given."""
-    return None if given is None else _names_of_positions(given, what, names, {name: j for j, name in enumerate(names)})
+def names_of(
+    given: Any, names: Sequence[str], what: str, known: Mapping[str, Any] | None = None
+) -> tuple[str, ...] | None:
+    """Names or positions as names, which are among `known`, by default `names`; None where none are given."""
+    if given is None:
+        return None
+    index = {name: j for j, name in enumerate(names)} if known is None else known
+    return _names_of_positions(given, what, names, index)
 
 
 def over_weights(given: Any, data: Instance) -> Any:

@@ -42,7 +42,7 @@ from mipfs.plumbing.signals import hearing_signals
 from mipfs.problem import Problem
 from mipfs.report.numbers import first_of
 from mipfs.result.gap import relative_gap
-from mipfs.result.result import Record, Result, StopReason
+from mipfs.result.result import Record, Result, Status, StopReason
 from mipfs.result.verification import verify
 
 LEAST_WEIGHT = 1e-5
@@ -90,6 +90,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     types: Any = None
     _imputer: Any = None
     _words: Any = None
+    _is_finished: bool  # whether the last fit came to its end; unknown of estimators that earlier versions pickled
     _encoded_words: Any = None  # of the columns that became features before the fit, as in a fold of the calibration
     columns_: Any
 
@@ -155,7 +156,8 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """Fit, where samples of one of the `groups` are in one fold of the calibration."""
         refuse_missing_labels(y)
         with scikit_errors():
-            self._imputer = Imputer.learnt(as_rows(X), self.impute, self.types, sample_weight)
+            imputer = Imputer.learnt(as_rows(X), self.impute, self.types, sample_weight)
+            self._is_finished, self._imputer = False, imputer
             X, prepared = prepared_of(X, self._imputer)
             self._words = learn_words(X)
             self._reading = reading_of(X, self._words)
@@ -179,14 +181,26 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if self._words:  # until here they are those of the columns that the words became
             self.columns_, self.feature_names_in_ = names, np.array(names_of(given), dtype=object)
             self.n_features_in_ = self.feature_names_in_.size
+        self._is_finished = True
         if not self.support_.any() and getattr(self, "M", None) != 0:
-            warnings.warn(
-                f"no feature is worth its weight, and none is selected: {type(self).__name__} tells no sample from "
-                "another; try a larger C, or class_weight='balanced'",
-                UserWarning,
-                stacklevel=3,
-            )
+            warnings.warn(self._nothing_selected(), UserWarning, stacklevel=3)
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether the last fit came to its end."""
+        return bool(self.__dict__.get("_is_finished", hasattr(self, "support_")))
+
+    def _nothing_selected(self) -> str:
+        """What is said of a fit that selected nothing: why, where that is proven."""
+        found = getattr(self, "result_", [])
+        results = found if isinstance(found, list) else [found]
+        blind = f"{type(self).__name__} tells no sample from another"
+        if all(one.status is Status.OPTIMAL for one in results):
+            return (
+                f"no feature is worth its weight, and none is selected: {blind}; try a larger C, or "
+                "class_weight='balanced'"
+            )
+        return f"no feature is selected, and it is not proven that none is worth its weight: {blind}; see result_"
 
     def _in_columns(self) -> Self:
         """The estimator as one of the columns that words became, for what scikit-learn checks of a matrix of these."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.data.instance import Instance
+from mipfs.data.instance import Instance, Row
 from mipfs.data.stacked import features_among, scatter_weights, stack_instances, unstack_weights
 from mipfs.errors import UsageError
 from mipfs.estimators.allowed import names_of, over_weights
@@ -176,11 +176,20 @@ class FSPClassifier(CalibratedMixin, AtomClassifier):
         return [stack_instances(self._signed_instances(instances), self.bias)] if self._is_shared() else instances
 
     def _signed_instances(self, instances: list[Instance]) -> list[Instance]:
-        """The data of all classes with the signs of each."""
-        return [
+        """The data of all classes with the signs of each; the first has rows of the groups that are forced."""
+        first, *others = (
             replace(one, weight_bounds=signs(self.monotonic_cst, self.positive, one, self.classes_))
             for one in instances
-        ]
+        )
+        asked = self._forced(first).items()
+        rows = [Row.forced(what, name) for what, names in asked for name in names if name not in first.index]
+        return [replace(first, rows=(*first.rows, *rows)), *others]
+
+    def _forced(self, data: Instance) -> dict[str, tuple[str, ...]]:
+        """What is forced in and out, features and columns of words by name."""
+        known = {**data.groups, **data.index}
+        given = {"forced_in": self.forced_in, "forced_out": self.forced_out}
+        return {what: names_of(names, data.feature_names, what, known) or () for what, names in given.items()}
 
     def _fit_together(self, instances: list[Instance]) -> list[Any]:
         """All classes as one problem, where they share their support."""
@@ -188,9 +197,11 @@ class FSPClassifier(CalibratedMixin, AtomClassifier):
             return []
         self._refuse_for_shared()
         names = instances[0].feature_names
-        choice = {key: names_of(getattr(self, key), names) for key in ("forced_in", "forced_out")}
         given = {"M": at_most(self.M, len(names)), "C": self.C, "lam": self.lam, "loss": self.loss, "bias": self.bias}
-        given |= {key: tuple(value) for key, value in choice.items() if value is not None}
+        index = instances[0].index
+        for what, asked in self._forced(instances[0]).items():
+            if features := tuple(name for name in asked if name in index):
+                given[what] = features
         problem = shared_problem(self._signed_instances(instances), **given)
         result, n_iter = solve_problem(problem, self.driver, self)
         chosen = problem.atoms.columns(np.sort(np.array(problem.atoms_of([*result.selected]), dtype=np.int64))).ids
@@ -236,7 +247,8 @@ class FSPClassifier(CalibratedMixin, AtomClassifier):
             weight_rows=over_weights(self.weight_rows, data),
             **self._selection_parameters(atoms.names, data.groups if atoms.kind == "features" else {}),
         )
-        given = {"pool_gap": self.pool_gap, "pool_size": self.pool_size, "start": names_of(self.start, atoms.names)}
+        start = names_of(self.start, atoms.names, "start")
+        given = {"pool_gap": self.pool_gap, "pool_size": self.pool_size, "start": start}
         options = {name: value for name, value in given.items() if value is not None}
         found = solve_problem(problem, self.driver, self, **options)
         return fitted_atoms(problem, found, everything=False)

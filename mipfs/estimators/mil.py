@@ -184,6 +184,10 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = max(fitted.n_iter for fitted in fits)
         return self
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a fit came to its end, which sets `n_iter_` last."""
+        return hasattr(self, "n_iter_")
+
     def _column_divisors(self, X: Any) -> Array:
         """What the columns are divided by."""
         if self.scale not in SCALINGS:

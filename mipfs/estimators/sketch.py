@@ -116,6 +116,10 @@ class SketchSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.repeats_ = np.zeros(p, dtype=np.int64)
         self.repeats_[sketch.ids] = sketch.repeats
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a fit came to its end, which sets `repeats_` last."""
+        return hasattr(self, "repeats_")
+
     def _get_support_mask(self) -> npt.NDArray[np.bool_]:
         check_is_fitted(self)
         return self.support_
@@ -127,6 +131,7 @@ class SketchSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : (n, p) array-like, data frame or sparse matrix
         """
+        check_is_fitted(self)
         with scikit_errors():
             X = as_frame(X)
         chosen = super().transform(X)

@@ -224,6 +224,8 @@ def _read(
     table, names = _read_table(frame, path, sidecar, label, n_features, preparing)
     reading = table.reading
     if is_table:
+        if words is None:
+            sidecar.check_words(table.groups)
         table, names, reading = without_ids(table, names, asked_words, preparing.recipe.use or (), path)
     index = NumberedIndex(names) if isinstance(names, Numbered) else {name: j for j, name in enumerate(names)}
     asked = sidecar.positive if positive is None else positive
@@ -259,12 +261,16 @@ def _read(
         instance = replace(instance, split=split_of(instance, other, folds_by))
     if scale is None and sidecar.scale is None and instance.block().is_stored:
         _advise_scale(instance, names, path)
-    is_looked, said = looks
-    if is_looked and (sidecar.checks if said is None else said) is not False:
+    _say_suspects(instance, path, sidecar.checks, *looks)
+    return instance
+
+
+def _say_suspects(instance: Instance, path: Any, stated: bool | None, is_looked: bool, said: bool | None) -> None:
+    """Say what is suspect of the data, where it is looked for that and neither the .toml nor the caller forbids it."""
+    if is_looked and (stated if said is None else said) is not False:
         from mipfs.data.suspects import warn_of_suspects  # what verifies looks for none
 
-        warn_of_suspects([instance], str(path), stacklevel=5)  # through `read` and what declares it
-    return instance
+        warn_of_suspects([instance], str(path), stacklevel=6)  # through `read` and what declares it
 
 
 def _advise_scale(instance: Instance, names: Sequence[str], path: Any) -> None:

@@ -141,9 +141,7 @@ class RecipeInUse:
             raise DataError("the recipe leaves no feature column", "use or keep one at least", path=path)
         seen = Counter(names[k] for k in kept)
         for twice in (name for name, count in seen.items() if count > 1):
-            may_go = self.known is None and twice not in roles
-            cure = "give each its own name" + (f", or --drop {twice!r}" if may_go else "")
-            raise DataError(f"two columns are called {twice!r}", cure, path=path, line=line)
+            raise DataError(f"two columns are called {twice!r}", "give each its own name", path=path, line=line)
         return kept
 
     def _needs_column(self, column: str) -> bool:
@@ -516,6 +514,11 @@ def tell_apart(groups: Mapping[str, Sequence[str]], n: int) -> dict[str, WordsCo
     return found
 
 
+def which_words(groups: Collection[str]) -> str:
+    """What a message says of the columns of words that there are."""
+    return f"columns of words are: {', '.join(map(repr, [*groups][:MOST_NAMED])) or 'none'}"
+
+
 def left_out(
     groups: Mapping[str, Sequence[str]],
     n: int,
@@ -529,8 +532,7 @@ def left_out(
     """
     for name in keep:
         if name not in groups:
-            there = ", ".join(map(repr, [*groups][:MOST_NAMED])) or "none"
-            raise DataError(f"no column of words is called {name!r}", f"columns of words are: {there}", path=path)
+            raise DataError(f"no column of words is called {name!r}", which_words(groups), path=path)
     words_of = {one: [word[len(one) + 1 :] for word in groups[one]] for one in groups}
     apart = tell_apart(groups, n) if apart is None else apart
     found = TableReading(apart=apart).follows(keep, ())

@@ -140,7 +140,8 @@ def column_values(
     if absent.any() and not preparing.allows(name):
         row = place_of(frame.index, int(np.argmax(absent)))
         more = how_many(int(absent.sum()), name, gaps)
-        raise DataError(f"column {name!r} has no value at {row}{more}", _FILL, path=FRAME)
+        remedy = f"leave out those rows: df.dropna(subset=[{name!r}])" if mixed or name == WEIGHT else _FILL
+        raise DataError(f"column {name!r} has no value at {row}{more}", remedy, path=FRAME)
     spell = preparing.spelling(name)
     if spell is not None and _are_booleans(series[~absent]):
         pairs = zip(series, absent, strict=True)

@@ -53,7 +53,9 @@ def read_select(
         limit = sidecar.number(content["budget"], "[select] budget", "select", "budget")
         terms = {name: value for name, value in cost.items() if value > 0}
         if not terms:
-            sidecar.fail("a budget without costs", "give features a cost in a table [cost]", "select", "budget")
+            what = "a budget, and all costs are 0" if cost else "a budget without costs"
+            more = " above 0" if cost else ""
+            sidecar.fail(what, f"give features a cost{more} in a table [cost]", "select", "budget")
         rows.append(Row("budget", terms, -INF, limit, _row_origin(sidecar, "budget")))
     for a, b in _feature_lists(sidecar, content, known, "implies", pairs=True):
         rows.append(Row(f"implies[{a} -> {b}]", {a: 1.0, b: -1.0}, -INF, 0.0, _row_origin(sidecar, "implies", a, b)))

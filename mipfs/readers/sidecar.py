@@ -7,7 +7,7 @@ import re
 import sys
 import tomllib
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from mipfs.data.over_weights import WeightRow
 from mipfs.data.over_weights import check_weight_rows as rows_over
 from mipfs.data.recipe import Recipe
 from mipfs.errors import DataError, UsageError
+from mipfs.readers.columns import which_words
 from mipfs.readers.files import description_of, opened
 
 TABLES: dict[str, tuple[str, ...] | None] = {
@@ -276,6 +277,14 @@ class DataDescription:
             if name in features:
                 continue
             self.fail(f"[{table}] no feature is called {name!r}", self._unknown_hint(name, features), table, key, name)
+
+    def check_words(self, groups: Collection[str]) -> None:
+        """Refuse a name under ``words`` of ``[data]`` that is no column of words."""
+        for name in self.words:
+            if name not in groups:
+                is_gone = name in self.left_out or (self.used is not None and name not in self.used)
+                hint = self._unknown_hint(name, {}) if is_gone else which_words(groups)
+                self.fail(f"[data] words: no column of words is called {name!r}", hint, "data", "words", name)
 
     def _unknown_hint(self, name: str, features: Mapping[str, Any]) -> str:
         """What to do about a name that is no feature: one of a column that is left out, or a misspelt one."""

@@ -110,7 +110,7 @@ class ColumnEncoder:
         numbers = column.astype(float) if column.dtype.kind == "f" else np.full(len(column), np.nan)
         bad = np.flatnonzero(~((np.trunc(numbers) == numbers) & (np.abs(numbers) < 2**53)))
         if bad.size:
-            message = f"the bag is {column[bad[0]]!r}; a store has whole numbers for bags"
+            message = f"the bag is {column.tolist()[bad[0]]!r}; a store has whole numbers for bags"
             line = None if lines is None else int(lines[bad[0]])
             raise DataError(message, "number the bags", path=self.path, line=line)
         return numbers.astype(np.int64)

@@ -28,3 +28,15 @@ def test_on_the_command_line(cli: Cli, tmp_path: Path) -> None:
     refused = cli("solve", "fsp-m", data, "-p", "M=2", "--driver", "gbd", "--preselect", "bss:40")
     assert refused.code == 2
     assert "--driver branch" in refused.err
+
+
+def test_a_store_is_told_what_it_lacks(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "a.svm").write_text("1 1:2 2:1\n-1 2:1\n1 1:1\n-1 1:0.5 2:3\n")
+    assert cli("convert", tmp_path / "a.svm", tmp_path / "s", "--quiet").code == 0
+    for option, given in (("--preselect", "bss:1"), ("--validation", tmp_path / "a.svm")):
+        refused = cli("solve", "fsp-m", tmp_path / "s", "--M", "1", option, given)
+        assert refused.code == 2
+        assert f"{option} is for columns that lie in memory, and those of a column store lie in files" in refused.err
+    made = cli("solve", "fsp-m", tmp_path / "a.svm", "--M", "1", "-p", "atoms=pairs", "--preselect", "bss:1")
+    assert made.code == 2
+    assert "--preselect is for features of the data, not for atoms that are made of them" in made.err

@@ -153,6 +153,12 @@ def test_no_store_is_written_that_its_description_does_not_fit(
     assert mipfs.read(convert(source, tmp_path / "s")).sha256 == mipfs.read(source).sha256
 
 
+def test_a_word_for_a_bag_is_named_as_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "b.csv").write_text("x,bag,label\n1,a,1\n2,b,-1\n")
+    with pytest.raises(DataError, match="the bag is 'a'; a store has whole numbers for bags; number the bags"):
+        convert(tmp_path / "b.csv", tmp_path / "s")
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::mipfs.errors.DataWarning")
 def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -134,6 +134,7 @@ def test_a_budget_can_be_searched() -> None:
         ({"forced_in": "x1"}, "forced_in = 'x1' must be a list"),
         ({"forced_in": ["x1"], "forced_out": [0]}, r"contradict each other: 'forced_in\[x1\]', 'forced_out\[x1\]'"),
         ({"forced_in": [0, 1, 2, 3]}, "no selection satisfies the rows; these contradict each other: 'cardinality'"),
+        ({"budget": 3, "cost": {"x1": 0}}, "budget = 3, but all costs are 0; give cost"),
         ({"budget": 3}, "budget = 3, but nothing has a cost; give cost"),
         ({"cost": [1.0] * 6, "budget": "3"}, "budget = '3' must be a number"),
         ({"cost": [1.0] * 5, "budget": 3}, r"cost has shape \(5,\); give one number for each of 6"),

@@ -168,6 +168,36 @@ def test_bad_data_is_one_line(given: Any) -> None:
         assert message == "NaN" or "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        *(mipfs.FSPClassifier(C=-1), mipfs.FGMClassifier(debias=True), mipfs.FGMSelector(C=-1)),
+        *(mipfs.GroupFGMClassifier(GROUPS, C=-1), mipfs.MeasureClassifier(C=-1), mipfs.BaselineSelector("none?")),
+        *(mipfs.MILClassifier(C=-1), mipfs.BSSSelector(r=-1), mipfs.LeverageSelector(r=-1)),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_after_a_fit_that_failed_nothing_is_fitted(given: Any) -> None:
+    with pytest.raises(ValueError, match=r"C|debias|none\?|r = -1"):
+        given.fit(X, Y)
+    for name in ("predict", "decision_function", "transform", "inverse_transform"):
+        if hasattr(given, name):
+            with pytest.raises(NotFittedError):
+                getattr(given, name)(X)
+    if hasattr(given, "get_support"):
+        with pytest.raises(NotFittedError):
+            given.get_support()
+
+
+def test_a_second_fit_that_fails_leaves_no_mixture_of_two() -> None:
+    model = mipfs.FSPClassifier(3, C=0.5).fit(X, Y)
+    with pytest.raises(ValueError, match="C = -1"):
+        model.set_params(C=-1).fit(X[:, :4], Y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    assert model.set_params(C=0.5).fit(X, Y).predict(X).size == 60
+
+
 @pytest.mark.slow
 def test_importing_mipfs_loads_no_scikit_learn_and_the_names_are_there() -> None:
     code = (
@@ -184,8 +214,7 @@ def test_masked_values_are_no_data() -> None:
     hole = np.ma.MaskedArray(X, mask=np.arange(X.size).reshape(X.shape) == 2)
     with pytest.raises(ValueError, match="X has a masked value in row 1, column 3"):
         mipfs.FSPClassifier(1).fit(hole, Y)
-    model = mipfs.FSPClassifier(1)
-    model._words, model.classes_, model.result_ = None, np.unique(Y), None  # as if fitted
+    model = mipfs.FSPClassifier(1, C=0.01).fit(X, Y)
     for use in (model.predict, model.decision_function, lambda X: model.verify(X, Y)):
         with pytest.raises(ValueError, match="masked"):
             use(hole)

@@ -60,6 +60,41 @@ def test_a_fit_that_selects_nothing_says_so() -> None:
         FSPClassifier(M=2, C=1e-6).fit(X, np.where(np.arange(60) < 55, "good", "bad"))
 
 
+def test_it_is_said_that_nothing_is_worth_its_weight_only_where_that_is_proven() -> None:
+    X, y = frame_with_words()
+    with pytest.warns(UserWarning, match="no feature is selected") as said:
+        FSPClassifier(M=2, time_limit=1e-9, gap=0.0).fit(X, y)
+    texts = [str(one.message) for one in said]
+    assert any("stopped by TIME_LIMIT" in one for one in texts)
+    assert any("no feature is selected, and it is not proven that none is worth its weight" in one for one in texts)
+    assert not any("try a larger C" in one for one in texts)
+    with pytest.warns(UserWarning, match="no feature is worth its weight, and none is selected: .* try a larger C"):
+        FSPClassifier(M=2, lam=10.0, C=1e-6).fit(X, y)
+
+
+@pytest.mark.parametrize("given", [{}, [{}], [{}, {}]])
+def test_rows_without_a_name_are_refused_by_what_they_lack(given: Any) -> None:
+    X, y = frame_with_words()
+    with pytest.raises(ValueError, match=r"a row by the names of its cells has none; give \{column: cell\}"):
+        FSPClassifier(M=2).fit(X, y).predict(given)
+
+
+def test_a_column_of_words_is_forced_where_classes_share_their_support() -> None:
+    X, _ = frame_with_words()
+    y = np.digitize(X["months"], [-0.5, 0.5])
+    model = FSPClassifier(M=3, shared_support=True, forced_in=["status", "months"]).fit(X, y)
+    assert "months" in model.result_.selected
+    assert any(name.startswith("status=") for name in model.result_.selected)
+    assert model.verify(X, y).accepted
+    free = FSPClassifier(M=1, shared_support=True, forced_in=["status"]).fit(X, y)
+    assert [name.partition("=")[0] for name in free.get_feature_names_out()] == ["status"]
+    never = FSPClassifier(M=4, shared_support=True, forced_out=["status", "months"]).fit(X, y)
+    assert {name.partition("=")[0] for name in never.get_feature_names_out()} <= {"phone"}
+    assert never.verify(X, y).accepted
+    with pytest.raises(ValueError, match="forced_in: nothing is called 'state'"):
+        FSPClassifier(M=3, shared_support=True, forced_in=["state"]).fit(X, y)
+
+
 def test_dates_are_refused_with_how_to_make_numbers_of_them() -> None:
     X, y = frame_with_words()
     with pytest.raises(ValueError, match="days since the first"):

@@ -12,6 +12,7 @@ from scipy import sparse
 
 import mipfs
 from mipfs.cli import main
+from mipfs.convert import convert
 from mipfs.errors import DataError, DataWarning
 from mipfs.readers.columns import tells_rows_apart
 from mipfs.readers.csv_file import read_csv
@@ -100,7 +101,7 @@ def test_without_labels(tmp_path):
         ("", None, "the file is empty; write the names of the columns on the first line"),
         ("x,label\n", None, "no samples under the header; give one sample per line"),
         ("x,,label\n1,2,3\n", 1, "column 2 has no name; name every column"),
-        ("x,label,x\n1,2,3\n", 1, "two columns are called 'x'; give each its own name, or --drop 'x'"),
+        ("x,label,x\n1,2,3\n", 1, "two columns are called 'x'; give each its own name"),
         ("x,label\n1,0\n2,1,5\n", 3, "3 cells under 2 columns; give every column one cell"),
         ("x,label\n1,0\n2\n", 3, "1 cells under 2 columns; give every column one cell"),
         (
@@ -239,8 +240,15 @@ def test_a_column_of_ids_is_left_out_with_a_word_unless_it_is_named(tmp_path):
         path.with_suffix(".toml").write_text('[data]\nwords = ["id"]\n')
         assert mipfs.read(path, scale="none").n_features == 64
     path.with_suffix(".toml").write_text('[data]\nwords = ["ID"]\n')
-    with pytest.raises(DataError, match="no column of words is called 'ID'; columns of words are: 'id', 'kind'"):
+    about = r"\[data\] words: no column of words is called 'ID'; columns of words are: 'id', 'kind'"
+    with pytest.raises(DataError, match=about) as caught:
         mipfs.read(path)
+    assert (caught.value.path, caught.value.line) == (path.with_suffix(".toml"), 2)
+    with pytest.raises(DataError, match=about):
+        convert(path, tmp_path / "store")
+    with pytest.raises(DataError, match="no column of words is called 'XD'") as caught:
+        mipfs.read(path, words=["XD"])
+    assert caught.value.path == path
     path.with_suffix(".toml").write_text('[data]\nwords = "id"\n')
     with pytest.raises(DataError, match=r"\[data\] words is 'id'; write a list of names in quotes"):
         mipfs.read(path)

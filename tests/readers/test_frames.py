@@ -84,7 +84,7 @@ def test_kinds_of_columns() -> None:
             "column 'x' has no value at index 1, 2 values in all; fill it",
         ),
         ({"x": ["a", None, "b"], "label": [0, 1, 1]}, "column 'x' has no value at index 1; fill it in (fillna, or"),
-        ({"x": [1, 2, 3], "label": ["a", None, "b"]}, "column 'label' has no value at index 1"),
+        ({"x": [1, 2, 3], "label": ["a", None, "b"]}, "at index 1; leave out those rows: df.dropna(subset=['label'])"),
         ({"x": [1.0, np.inf, 2], "label": [0, 1, 1]}, "column 'x' is inf at index 1; every value must be a finite"),
         (
             {"x": [1, "a", 3], "label": [0, 1, 1]},

@@ -43,7 +43,7 @@ def test_a_name_that_stands_twice_may_be_left_out(kind: str, tmp_path: Path) -> 
     for asked in ({"drop": ["h"]}, {"use": ["a"]}):
         assert tuple(mipfs.read(table, label="y", **asked).feature_names) == ("a",)  # type: ignore[arg-type]
     for other in ({}, {"drop": ["a"]}):
-        with pytest.raises(DataError, match="two columns are called 'h'; give each its own name, or --drop 'h'"):
+        with pytest.raises(DataError, match=r"two columns are called 'h'; give each its own name$"):
             mipfs.read(table, label="y", **other)  # type: ignore[arg-type]
 
 

@@ -107,7 +107,7 @@ def test_bags_and_weights_reach_the_instance(folder):
 @pytest.mark.parametrize(
     ("files", "arguments", "message"),
     [
-        ({"a.toml": '[features]\nnames = ["p", "q"]\n'}, {}, "a.svm:2: index 3 is above 2, the number of features"),
+        ({"a.toml": '[features]\nnames = ["p", "q"]\n'}, {}, "a.svm:2: index 3, and [features] names of a.toml"),
         (
             {"a.toml": '[features]\nnames = ["p", "q", "r"]\n'},
             {"n_features": 5},

@@ -149,7 +149,11 @@ def test_long_lists_are_located_by_their_key(tmp_path):
         ("[select]\nM = 5\n", 2, "[select] M is 5; write a whole number from 0 to 4, the number of features"),
         ("[select]\nM = 2.0\n", 2, "[select] M is 2.0; write a whole number from 0 to 4, the number of features"),
         ("[select]\nbudget = 3\n", 2, "a budget without costs; give features a cost in a table [cost]"),
-        ("[cost]\nage = 0\n[select]\nbudget = 3\n", 4, "a budget without costs; give features a cost in a table"),
+        (
+            "[cost]\nage = 0\n[select]\nbudget = 3\n",
+            4,
+            "a budget, and all costs are 0; give features a cost above 0 in",
+        ),
         ("[cost]\nage = 1\n[select]\nbudget = -3\n", 4, "[select] budget is -3; write a finite number >= 0"),
         ("[select]\nforced_in = 'age'\n", 2, "[select] forced_in is 'age'; write a list of names in quotes"),
         (
