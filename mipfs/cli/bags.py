@@ -35,7 +35,7 @@ def bags(
     """Embed bags of rows (qid: or a column 'bag') as samples, which solve, predict and evaluate take as DATA."""
     from mipfs import readers
     from mipfs.cli.output import check_target, show_pairs, write_json
-    from mipfs.errors import LabelError, UsageError
+    from mipfs.errors import DataError, UsageError
     from mipfs.lab.mil.algorithm import embedded, own_bags
     from mipfs.lab.mil.written import bag_labels, like, save_bags
     from mipfs.plumbing.signals import hold_signals
@@ -56,7 +56,7 @@ def bags(
         }
         try:
             new = readers.read_new(data_file, labels=train.labels, label=label, **given)
-        except LabelError:
+        except DataError:  # new bags need no labels; what else is wrong is met again
             new = readers.read_new(data_file, label=label, **given)
         (found, names), labels = like(new, train, miles), bag_labels(new)
     with hold_signals(deliver=False):

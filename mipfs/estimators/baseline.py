@@ -39,7 +39,8 @@ class BaselineSelector(LinearClassifier):
     groups : mapping, list of lists, (p,) array-like of labels, or None, default None
         Disjoint groups of features, as `GroupFGMClassifier` takes them, for "group-lasso"; M still counts features.
     scale : {"none", "standard", "unit"}, default "none"
-        How columns are scaled before the fit (samples count once, whatever their weight); sparse data stay sparse.
+        How columns are scaled before the fit (samples count by their weight, not by that of their class); sparse data
+        stay sparse.
         `coef_` is on the scale of X.
     class_weight : mapping of class to float > 0, "balanced" or None, default None
         Multiplies the weight of the samples of a class, in every binary problem.

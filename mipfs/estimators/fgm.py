@@ -57,7 +57,8 @@ class FGMClassifier(CalibratedMixin, RelaxationClassifier):
         is given. A limit that strikes makes the outcome depend on the machine's speed; without it, the same data
         give the same bytes.
     scale : {"none", "standard", "unit"}, default "none"
-        How columns are scaled before the fit (samples count once, whatever their weight); sparse data stay sparse.
+        How columns are scaled before the fit (samples count by their weight, not by that of their class); sparse data
+        stay sparse.
         `coef_` is on the scale of X.
     class_weight : mapping of class to float > 0, "balanced" or None, default None
         Multiplies the weight of the samples of a class, in every binary problem. "balanced" is

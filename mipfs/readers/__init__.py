@@ -555,7 +555,8 @@ def _load(
             check_count(path, stated, n_features)
         asked = given if given is not None else stated
         width = n_features if asked is None else len(asked)
-        table = read_svmlight(path, width, beyond=preparing.is_new, named_in=where_named(path, given, stated))
+        named_in = where_named(path, given, stated)
+        table = read_svmlight(path, width, beyond=preparing.is_new, named_in=named_in, labelled=labelled)
     else:
         table = READERS[kind](path, column, labelled, *([preparing] if kind in PREPARED else []))
         stated = read_names(path) if kind == "npz" and given is None and table.names is None else None

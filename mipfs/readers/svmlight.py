@@ -38,7 +38,12 @@ _INCREASE = "write indices in increasing order, each once"
 
 
 def read_svmlight(
-    path: Path, n_features: int | None = None, *, beyond: bool = False, named_in: str | None = None
+    path: Path,
+    n_features: int | None = None,
+    *,
+    beyond: bool = False,
+    named_in: str | None = None,
+    labelled: bool = True,
 ) -> Table:
     """Read an svmlight file, packed by gzip or bzip2 or not.
 
@@ -51,6 +56,8 @@ def read_svmlight(
         Whether larger indices are left out, with a note: of rows that a classifier of these features is used on.
     named_in : str, optional
         Where the names of the features stand, of which there are `n_features`.
+    labelled : bool
+        Whether every line must have a label; otherwise one that begins with ``index:value`` has the label 0.
 
     Raises
     ------
@@ -69,7 +76,7 @@ def read_svmlight(
     parts: dict[str, list[Any]] = {"labels": [], "lines": [], "bags": [], "sizes": [], "columns": [], "values": []}
     width = 0
     with opened(path) as stream:
-        for chunk in svmlight_chunks(path, stream, None if beyond else n_features, None, named_in):
+        for chunk in svmlight_chunks(path, stream, None if beyond else n_features, None, named_in, labelled):
             width = chunk.width
             for name, found in parts.items():
                 found.append(getattr(chunk, name))
@@ -101,6 +108,7 @@ def svmlight_chunks(
     n_features: int | None,
     position: dict[str, Any] | None,
     named_in: str | None = None,
+    labelled: bool = True,
 ) -> Iterator[Chunk]:
     """The samples of an svmlight file.
 
@@ -110,7 +118,7 @@ def svmlight_chunks(
     stream : of the unpacked bytes
     n_features : the largest index allowed, by default what the size of the file allows
     position : where an earlier reading was left, None at the beginning
-    named_in : as of `read_svmlight`
+    named_in, labelled : as of `read_svmlight`
 
     Raises
     ------
@@ -119,7 +127,7 @@ def svmlight_chunks(
     """
     at = position or {"bytes": 0, "line": 0, "width": 0, "bags": None}
     skip_bytes(stream, at["bytes"], path)
-    reader = _Lines(path, n_features or features_limit(path), n_features is None, named_in)
+    reader = _Lines(path, n_features or features_limit(path), n_features is None, named_in, labelled)
     passed = at["bytes"]
     line = at["line"]
     width = at["width"]
@@ -196,13 +204,17 @@ class _Lines:
     limit : the largest index allowed
     is_open : whether that is the most that is read, not the number of features
     named_in : where the names of the features stand, where that says how many there are
+    labelled : whether every line must have a label
     """
 
-    def __init__(self, path: Path, limit: int, is_open: bool, named_in: str | None = None) -> None:
+    def __init__(
+        self, path: Path, limit: int, is_open: bool, named_in: str | None = None, labelled: bool = True
+    ) -> None:
         self.path = path
         self.limit = limit
         self.is_open = is_open
         self.named_in = named_in
+        self.labelled = labelled
 
     def above(self, index: int, line: int) -> DataError:
         """An index above the limit, and who set that."""
@@ -229,7 +241,7 @@ class _Lines:
         indices = array("q")
         values = array("d")
         for number, raw in enumerate(text.removesuffix(b"\n").split(b"\n"), line + 1):
-            found = _parse_line(raw, self.path, number, indices, values)
+            found = _parse_line(raw, self, number, indices, values)
             if found is not None:
                 labels.append(found[0])
                 bags.append(-1 if found[1] is None else int(found[1]))
@@ -308,22 +320,24 @@ def _with_hard(piece: _Piece, path: Path, text: bytes, hard: Integers) -> _Piece
 
 
 def _parse_line(
-    raw: bytes, path: Path, number: int, indices: array[int], values: array[float]
+    raw: bytes, reader: _Lines, number: int, indices: array[int], values: array[float]
 ) -> tuple[float, bytes | None] | None:
     """Label and bag of one line, whose pairs are put behind others; None for a blank one."""
     line = raw.partition(b"#")[0].strip()
     if not line:
         return None
+    if not reader.labelled and b":" in line.split(None, 1)[0]:
+        line = b"0 " + line
     match = _LINE.fullmatch(line)
     if match is None:
-        raise _diagnose_line(line, path, number)
+        raise _diagnose_line(line, reader.path, number)
     label, bag, pairs = match.groups()
     fields = pairs.replace(b":", b" ").split()
     try:
         found = float(label)
         values.extend(map(float, fields[1::2]))
     except ValueError:
-        raise _diagnose_line(line, path, number) from None
+        raise _diagnose_line(line, reader.path, number) from None
     indices.extend(map(int, fields[::2]))
     return found, bag
 

@@ -75,6 +75,17 @@ def test_the_nearest_are_sparse(cli: Cli, tmp_path: Path) -> None:
     assert np.all(np.diff(sparse.csr_array(found.X).indptr) <= 2)
 
 
+def test_new_bags_of_svmlight_need_no_label(cli: Cli, tmp_path: Path) -> None:
+    train, new = tmp_path / "train.svm", tmp_path / "new.svm"
+    train.write_text("1 qid:1 1:1 2:2\n1 qid:1 1:0.5\n-1 qid:2 2:3\n-1 qid:2 1:1 2:1\n")
+    new.write_text("qid:7 1:1 2:2\nqid:7 1:0.5\n")
+    assert cli("bags", new, "--concepts", train, "-o", tmp_path / "n.npz", "--quiet").code == 0
+    with np.load(tmp_path / "n.npz") as found:
+        assert found["X"].shape == (1, 4)
+        assert "y" not in found.files
+    assert cli("bags", new, "-o", tmp_path / "o.npz").code == 2
+
+
 def test_refused(cli: Cli, tmp_path: Path) -> None:
     train = tmp_path / "train.csv"
     table(train, 4)

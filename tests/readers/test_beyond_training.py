@@ -12,6 +12,7 @@ import mipfs
 from mipfs.cli import main
 from mipfs.errors import DataError, DataWarning
 from mipfs.readers import read_new
+from mipfs.readers import svmlight as svmlight_reader
 
 
 def raw() -> tuple[np.ndarray, np.ndarray]:
@@ -36,6 +37,22 @@ def test_larger_indices_of_a_test_file_are_left_out_with_a_note(tmp_path: Path) 
     with pytest.warns(DataWarning, match="2 features beyond the 3 of training"):
         rows = read_new(wide, n_features=3)
     assert list(result.predict(rows)) == list(result.predict(X))
+
+
+def test_new_rows_of_svmlight_need_no_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = raw()
+    train = svmlight(tmp_path / "a.svm", X, y)
+    result = mipfs.solve(mipfs.Problem(mipfs.read(train), M=1, C=1.0))
+    result.save(tmp_path / "r.json")
+    bare = tmp_path / "b.svm"
+    bare.write_text("".join(f"{line.partition(' ')[2]}\n" for line in train.read_text().splitlines()) + "# end\n")
+    for size in (1 << 22, 100):  # the second reads all but its first lines by the kernel
+        monkeypatch.setattr(svmlight_reader, "PIECE", size)
+        assert list(result.predict(read_new(bare, n_features=3))) == list(result.predict(X))
+    assert main(["predict", str(tmp_path / "r.json"), str(bare), "-q"]) == 0
+    assert main(["evaluate", str(tmp_path / "r.json"), str(bare), "-q"]) == 2
+    with pytest.raises(DataError, match=f"b.svm:1: the line begins with '1:{X[0, 0]}' where the label should stand"):
+        mipfs.read(bare)
 
 
 def test_columns_that_no_classifier_looks_at_may_hold_anything(tmp_path: Path) -> None:
