@@ -59,9 +59,9 @@ DESIGN = (
     '(`rounding="scores"`; where the relaxation has converged, all features with 0 < sigma < 1 have one c_j, so that '
     "rounding errors of the solver choose among them: other settings, other sets); `fgm-spliced` what this package "
     "rounds to by default, the best of several rankings, improved by exchanges (rows of "
-    "`fgm-b` were first measured on 29 November 2026, the others before; all again on the 30th); `rfe` drops ten features a "
-    f"round as in the paper, on data of more than {TAN_ENTRIES:,} entries a twentieth (one elimination serves all "
-    "B). Sparsity and time (Figures 2(b), "
+    "`fgm-b` were first measured on 29 November 2026, the others before; all again on the 30th); `rfe` drops ten "
+    f"features a round as in the paper, on data of more than {TAN_ENTRIES:,} entries a twentieth (one elimination "
+    "serves all B). Sparsity and time (Figures 2(b), "
     "2(c), 3(b) and 3(c), Tables 2 and 4) are columns of the tables. The convex rivals on six of the splits, at the "
     "same C, and on the noise: `qcqp-ssvm` is the program's own classifier, whose features are counted from a 10^-4 "
     "of the largest weight on, as there; `nmmkl` keeps the B features of largest kernel weights, found by the "
