@@ -307,11 +307,10 @@ class Problem(ClassWeighted):
     def _take_weight_rows(self, source: Instance) -> None:
         """Settle the rows over the weights, which are about the columns of the data as they are."""
         given = source.weight_rows if self.weight_rows is None else self.weight_rows
-        rows = () if not given and not isinstance(given, (str, bytes, Mapping)) else given
-        is_over_features = self.data is source or not rows
-        if not is_over_features:
+        has_any = given is not None and not (isinstance(given, (list, tuple)) and not given)
+        if has_any and self.data is not source:
             raise UsageError(f"weight_rows are about the columns of the data as they are, not {self.atoms.kind}")
-        object.__setattr__(self, "weight_rows", settled_rows(rows, self.data.index, self.data.like) if rows else ())
+        object.__setattr__(self, "weight_rows", settled_rows(given, self.data.index, self.data.like) if has_any else ())
 
     def on_part(self, part: Instance) -> Problem:
         """The problem on a part of its data (`Instance.part`), with its bounds and rows over the weights as these are.

@@ -84,7 +84,7 @@ def settle_folds(data: Instance, folds: Any) -> tuple[Instance, int]:
         return data, check_folds(data, folds)
     of = None if data.split is None else data.split.of
     words, splitter = "given parts", None
-    if hasattr(folds, "split"):
+    if callable(getattr(folds, "split", None)):
         words, splitter = " ".join(str(folds).split()), folds
         try:
             with warnings.catch_warnings():
