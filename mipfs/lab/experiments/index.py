@@ -51,7 +51,7 @@ HONEST = (
     "On 30 November Aytug 2015 was measured again, but for 16 units of data set two, with M of data set one drawn for "
     "every problem and RFE's intercept free, as the paper has both; claims and rules stayed, and two verdicts "
     "became confirmed: of the stop after 250 cuts (open before), and of GBD-M with 800 features (not shown). "
-    "So were the other studies, on 29 and 30 November, with one commit of the code, and no other verdict changed. "
+    "The other studies were measured again on 29 and 30 November, with one commit of the code; no verdict changed. "
     "Some 300 units were picked by hand within a limit of time: cheap ones, and those of claims "
     "that were open or rested on few units. All others ran in the order of the designs, but that a claim's own units "
     "came together. Where all units of a study are measured, nothing is left that picking could have favoured; the "
