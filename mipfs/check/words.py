@@ -111,7 +111,7 @@ def compare(statement: Statement, given: Mapping[str, Any] | None) -> tuple[str,
     stated = [_key_of_row(row) for row in statement.rows]
     found = list[str]()
     over = over_features(data.rows, statement.atoms.index, data.groups)
-    own = [_row_key(row.name, row.terms, row.lb, row.ub) for row in over.rows]
+    own = [*map(_key_of_given, over.rows)]
     asks = "the data asks for {}; the result's problem does not have it"
     found += [asks.format(_row_text(row)) for row in _rows_left_out(statement, over, stated)]
     for value, names, word in ((1, data.select.forced_in, "in"), (0, data.select.forced_out, "out")):
@@ -163,11 +163,11 @@ def _weight_rows_left_out(statement: Statement) -> list[str]:
 
 def _rows_left_out(statement: Statement, over: RowsOverFeatures, stated: Sequence[Key]) -> list[Row]:
     """The rows of the data that the statement does not have, as they are written over features."""
-    tied = all(_row_key(row.name, row.terms, row.lb, row.ub) in stated for row in over.ties)
+    tied = all(_key_of_given(row) in stated for row in over.ties)
     held = {name: tied and _is_binary(statement.extra.get(name)) for name in over.counted}
     left = []
     for rows, row in zip(over.written, statement.data.rows, strict=True):
-        has = all(_row_key(one.name, one.terms, one.lb, one.ub) in stated for one in rows)
+        has = all(_key_of_given(one) in stated for one in rows)
         if not (has and all(held.get(name, True) for one in rows for name in one.terms)):
             left.append(row)
     return left
@@ -195,6 +195,10 @@ def _compare_rows(statement: Statement, wanted: Sequence[Key], extra: Mapping[st
 
 def _row_key(name: str, terms: Mapping[str, float], low: float, high: float) -> Key:
     return name, tuple(sorted((term, float(a)) for term, a in terms.items() if a != 0)), low, high
+
+
+def _key_of_given(row: Row) -> Key:
+    return _row_key(row.name, row.terms, row.lb, row.ub)
 
 
 def _key_of_row(row: Mapping[str, Any]) -> Key:

@@ -274,9 +274,7 @@ class Replanting:
         self._where = _positions_among_alive(tree.relaxation.alive, tree.run.problem.atoms.count)
         self.priced = self._price_duals()
         tree.run.counters["root_free"] = int(np.count_nonzero(states == FREE))
-        has_size = tree.is_plain and math.isfinite(self.cutoff)  # it is infinite while a list of sets is not full
-        tree.loss = tree.settings.bytes_share * tree.run.options.gap * abs(self.cutoff) if has_size else 0.0
-        tree.relaxation.coarsen(tree.loss)
+        tree.coarsen_at(self.cutoff)
 
     def _scores_all(self) -> tuple[Array, Array, Array]:
         """`scores_all` on the atoms in play, computed once: those in play at a lower cutoff are some of them."""

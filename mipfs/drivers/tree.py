@@ -191,9 +191,14 @@ class SearchTree(TreeProof):
             self.relaxation = self.relaxation.restricted(keep)
             states = states[keep]
             warm = WarmStart(warm.w[keep], warm.b, warm.rho)
-        self.loss = self.settings.bytes_share * self.run.options.gap * abs(bound) if self.is_plain else 0.0
-        self.relaxation.coarsen(self.loss)
+        self.coarsen_at(bound)
         return OpenNode(bound, place, dual, states, warm, y=y.y)
+
+    def coarsen_at(self, value: float) -> None:
+        """Round dual vectors as the gap at a value allows: an infinite one, of a list that is not full, allows none."""
+        allows = self.is_plain and math.isfinite(value)
+        self.loss = self.settings.bytes_share * self.run.options.gap * abs(value) if allows else 0.0
+        self.relaxation.coarsen(self.loss)
 
     def climb(self) -> None:
         """Climb to a good incumbent, for what it lets the root screen; many samples had a climb before the root."""
