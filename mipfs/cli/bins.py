@@ -3,21 +3,59 @@
 from __future__ import annotations
 
 import warnings
-from json import dumps as as_text
+from dataclasses import dataclass
+from json import dumps as as_text  # an option is called json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mipfs.cli.options import Json, Label, Quiet, Seed
+from mipfs.cli.options import Json, Label, Positive, Quiet, Seed
+from mipfs.data.instance import Scaling
 from mipfs.errors import DataWarning, UsageError
 
 if TYPE_CHECKING:
     from mipfs.lab.scorecard.indicators import Indicators, Table
 
 MOST_THRESHOLDS = 1000
+USUAL_THRESHOLDS = 4
 RECIPE = ("drop", "use", "types", "impute", "missing")
 """What a description says of a raw table that is for reading it, and not for cutting it."""
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """How a table is cut that no other one is like; None where nothing was asked for.
+
+    Attributes
+    ----------
+    label, positive, scale : what its description says
+    special : special codes, as `codes` reads them
+    thresholds : of a column at most
+    features, each : what its rows allow: columns of the table, and thresholds of each
+    """
+
+    label: str | None
+    positive: str | None
+    scale: Scaling | None
+    special: list[str] | None
+    thresholds: int | None
+    features: int | None
+    each: int | None
+
+    def check(self, like: str | None) -> None:
+        """Refuse counts out of their range, and all that an earlier cut has decided.
+
+        Raises
+        ------
+        UsageError
+        """
+        stated = [name for name, one in vars(self).items() if one is not None]
+        if like is not None and stated:
+            raise UsageError(f"--{stated[0]}: the table is cut as {like} says; leave it out, or leave --like out")
+        for name in ("thresholds", "features", "each"):
+            if name in stated and not 1 <= getattr(self, name) <= MOST_THRESHOLDS:
+                raise UsageError(f"--{name}: give a whole number from 1 to {MOST_THRESHOLDS}")
 
 
 def bins(
@@ -26,8 +64,13 @@ def bins(
         str, typer.Option("--output", "-o", metavar="OUT.csv", help="The table of 0 and 1.", show_default=False)
     ],
     thresholds: Annotated[
-        int, typer.Option("--thresholds", metavar="N", help="Thresholds of a column at most, at its quantiles.")
-    ] = 4,
+        int | None,
+        typer.Option(
+            "--thresholds",
+            metavar="N",
+            help=f"Thresholds of a column at most, at its quantiles; {USUAL_THRESHOLDS} where nothing is said.",
+        ),
+    ] = None,
     special: Annotated[
         list[str] | None,
         typer.Option("--special", metavar="NAME=A,B", help="Special codes of a column; A,B alone of every column."),
@@ -41,7 +84,11 @@ def bins(
     like: Annotated[
         str | None, typer.Option("--like", metavar="OUT.bins.json", help="Cut the table as an earlier one was.")
     ] = None,
+    scale: Annotated[
+        Scaling | None, typer.Option("--scale", help="Scaling that OUT.toml asks for; columns of 0 and 1 need none.")
+    ] = None,
     label: Label = None,
+    positive: Positive = None,
     json: Json = None,
     quiet: Quiet = False,
     seed: Seed = 0,
@@ -58,9 +105,8 @@ def bins(
     place = Path(output)
     if place.suffix != ".csv":
         raise UsageError(f"-o {output}: the table is written as CSV; give a name that ends in .csv")
-    counts = {"--thresholds": thresholds, "--features": features, "--each": each}
-    if wrong := [name for name, one in counts.items() if one is not None and not 1 <= one <= MOST_THRESHOLDS]:
-        raise UsageError(f"{wrong[0]}: give a whole number from 1 to {MOST_THRESHOLDS}")
+    asked = _Cut(label, positive, scale, special, thresholds, features, each)
+    asked.check(like)
     beside = [place.with_suffix(end) for end in (".bins.json", ".toml", ".lp")]
     for one in (place, *beside):
         check_target(str(one), table, like, option="-o")
@@ -69,7 +115,7 @@ def bins(
     if like is not None:
         texts, most = [csv_text(Indicators.load(Path(like)).rows(cells))], None
     else:
-        texts, most = _cut_anew(Path(table), cells, (label, thresholds, codes(special or ())), (features, each))
+        texts, most = _cut_anew(Path(table), cells, asked)
     written = [place, *beside][: len(texts)]
     output_file.save([(one, text.encode()) for one, text in zip(written, texts, strict=True)])
     if like is None and beside[-1] not in written:
@@ -93,22 +139,18 @@ def _warn_of_old_rows(rows: Path, table: Path) -> None:
         )
 
 
-def _cut_anew(
-    table: Path,
-    cells: Table,
-    how: tuple[str | None, int, dict[str, tuple[float, ...]]],
-    rows: tuple[int | None, int | None],
-) -> tuple[list[str], int | None]:
+def _cut_anew(table: Path, cells: Table, asked: _Cut) -> tuple[list[str], int | None]:
     """The texts of the files for a table that no other is like; the most columns that its rows allow, where they say.
 
-    Parameters
-    ----------
-    table : Path
-    cells : its cells
-    how : the label's column where one was asked for, thresholds of a column at most, and special codes
-    rows : features of the table at most, and thresholds of each
+    Raises
+    ------
+    UsageError, LabelError
     """
+    import numpy as np
+
     from mipfs.lab.scorecard.indicators import Indicators, csv_text
+    from mipfs.readers.columns import Table as Columns
+    from mipfs.readers.labels import map_labels
     from mipfs.readers.sidecar import DataDescription
 
     stated = DataDescription.beside(table)
@@ -119,9 +161,12 @@ def _cut_anew(
             DataWarning,
             stacklevel=1,
         )
-    (label, thresholds, special), (features, each) = how, rows
-    found = Indicators.of(cells, label or stated.label or "label", thresholds, special)
-    texts = [csv_text(found.rows(cells)), f"{found.to_json()}\n", described(found.label, label, stated.positive)]
+    label, features, each = asked.label or stated.label or "label", asked.features, asked.each
+    found = Indicators.of(cells, label, asked.thresholds or USUAL_THRESHOLDS, codes(asked.special or ()))
+    positive = stated.positive if asked.label is None and asked.positive is None else asked.positive
+    if positive is not None:
+        map_labels(Columns(None, np.array(cells[label])), positive, table)
+    texts = [csv_text(found.rows(cells)), f"{found.to_json()}\n", described(label, positive, asked.scale)]
     if features is None and each is None:
         return texts, None
     words = word_features(found, cells)
@@ -142,12 +187,10 @@ def word_features(found: Indicators, cells: Table) -> dict[str, tuple[str, ...]]
     return {name: groups.get(name, () if name in (words or {}) else (name,)) for name in held}
 
 
-def described(label: str, asked: str | None, positive: str | float | None) -> str:
-    """The .toml of the table: its label, and which of the labels is +1 where the raw table's own .toml says so."""
-    lines = ["[data]", f"label = {as_text(label)}"]
-    if asked is None and positive is not None:
-        lines.append(f"positive = {as_text(positive)}")
-    return "\n".join([*lines, ""])
+def described(label: str, positive: str | float | None, scale: Scaling | None) -> str:
+    """The .toml of the table: its label, which of the labels is +1 and how it is scaled, where somebody says so."""
+    stated = {"label": label, "positive": positive, "scale": scale}
+    return "\n".join(["[data]", *(f"{key} = {as_text(one)}" for key, one in stated.items() if one is not None), ""])
 
 
 def codes(given: list[str] | tuple[str, ...]) -> dict[str, tuple[float, ...]]:

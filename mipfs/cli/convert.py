@@ -21,6 +21,7 @@ from mipfs.cli.options import (
     Words,
     recipe_options,
 )
+from mipfs.data.instance import Scaling
 
 
 def convert(
@@ -31,6 +32,10 @@ def convert(
     memory: Annotated[int, typer.Option("--memory", metavar="MB", help="Megabytes to sort in at a time.")] = 1024,
     n_features: Annotated[
         int | None, typer.Option("--n-features", metavar="P", help="Of svmlight: more than the largest index.")
+    ] = None,
+    scale: Annotated[
+        Scaling | None,
+        typer.Option("--scale", help="Scaling that the store's description asks for; its values stay as they are."),
     ] = None,
     label: Label = None,
     positive: Positive = None,
@@ -58,7 +63,8 @@ def convert(
     ):  # what is done by a Ctrl-C is gone on with
         place = write(
             data_file, store, dtype=cast(Any, dtype), block=block, memory=memory, label=label, positive=positive,
-            n_features=n_features, progress=tell, **recipe_options(drop, use, impute, types, words, missing),
+            scale=scale, n_features=n_features, progress=tell,
+            **recipe_options(drop, use, impute, types, words, missing),
         )  # fmt: skip
     found = Manifest.of(place)
     about = {"n_samples": found.n_samples, "n_features": found.n_features, "nnz": found.nnz, "dtype": found.dtype}

@@ -85,9 +85,9 @@ def finish(
     if asked.survey.recipe:
         write_text(store / RECIPE, json.dumps(document(asked.survey, groups), ensure_ascii=False))
         listed[RECIPE] = _size_and_crc(store / RECIPE)
-    description = description_of(source)
-    if os.path.exists(description):
-        write_text(store / DESCRIPTION, description.read_text(encoding="utf-8-sig"))
+    description = DataDescription.beside(source)
+    if text := description.text if asked.scale is None else description.with_scale(asked.scale):
+        write_text(store / DESCRIPTION, text)
     about = {"file": source.name, "bytes": state["stamp"]["about"][1], "sha256": state["sha256"]}
     label = state["position"].get("label")
     manifest = Manifest(

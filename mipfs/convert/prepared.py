@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mipfs.data.instance import Scaling
 from mipfs.data.recipe import FREQUENT, LEVEL, MEDIAN, MISSING_LEVEL, Filled, Recipe, fill_value
 from mipfs.errors import DataError, DataWarning, UsageError
 from mipfs.plumbing.arrays import Integers
@@ -87,11 +88,13 @@ class ConversionRequest:
     survey : Survey
     words : columns of words that are features although they tell rows apart
     label : the column of labels
+    scale : what the store's description says of its scale; None: what that of the data says
     """
 
     survey: Survey
     words: tuple[str, ...]
     label: str
+    scale: Scaling | None = None
 
     def without_ids(self, groups: Mapping[str, Sequence[str]], n: int, path: Path) -> list[str]:
         """The columns of words that are left out, with a word, as `mipfs.read` leaves them out."""

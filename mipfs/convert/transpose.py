@@ -14,6 +14,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal
 
@@ -24,6 +25,7 @@ from mipfs.convert.kept import GrowingFile, has_runs, load_state, save_state
 from mipfs.convert.prepared import ConversionRequest, survey_table
 from mipfs.convert.spill import EntryBuffer
 from mipfs.data.checks import memory as of_machine
+from mipfs.data.instance import Scaling
 from mipfs.data.recipe import Recipe
 from mipfs.errors import DataError, LabelError, UsageError
 from mipfs.plumbing.declared import NumberRange, check_arguments, show_value
@@ -56,6 +58,7 @@ def convert(
     label: str | None = None,
     positive: str | float | bool | None = None,
     n_features: Width | None = None,
+    scale: Scaling | None = None,
     words: Sequence[str] | None = None,
     drop: Any = None,
     use: Any = None,
@@ -78,6 +81,9 @@ def convert(
         Megabytes for the entries that are sorted at a time.
     label, positive, n_features, words, drop, use, impute, types, missing : as of `mipfs.read`
         What stands for missing values is found in passes over the table of its own, and the store remembers it.
+    scale : {"none", "standard", "unit"}, optional
+        What the store's description says of its scale, which commands and `mipfs.read` follow where they are told no
+        other; the values are stored as they are. By default what the description of the data says.
     progress : callable, optional
         Hears how many megabytes of how many are done.
 
@@ -86,7 +92,8 @@ def convert(
     DataError
         What `mipfs.read` refuses; where more is wrong, the first that is met.
     UsageError
-        The folder exists; an option out of its range.
+        The folder exists, or a description beside it that a scale would have to be written into; an option out of its
+        range.
     """
     source = Path(data)
     place = Path(store)
@@ -104,11 +111,13 @@ def convert(
         return place
     if os.path.lexists(place):
         raise UsageError(f"{place}: exists already; remove it, or give another place")
+    if scale is not None and os.path.lexists(beside := place.with_name(f"{place.name}.toml")):
+        raise UsageError(f'{beside}: describes the store; write scale = "{scale}" into its [data] instead')
     parts = {"drop": drop, "use": use, "impute": impute, "types": types, "missing": missing}
     with plainly_opened(source):  # one that is not there leaves no folder
         pass
     with _locked_folder(folder, place), _nothing_left_of_nothing(folder):
-        asked = _request_of(source, kind, parts, words, label, memory * MB)
+        asked = replace(_request_of(source, kind, parts, words, label, memory * MB), scale=scale)
         state = _read(
             source, kind, folder, dtype, memory, (label, positive, n_features), asked, progress or _ignore_progress
         )

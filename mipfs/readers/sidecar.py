@@ -166,6 +166,30 @@ class DataDescription:
         """The scaling that the data asks for."""
         return cast(Scaling | None, self._entry_of("data", "scale"))
 
+    def with_scale(self, scale: Scaling) -> str:
+        """The text of this description with `scale` as that of the data.
+
+        Raises
+        ------
+        DataError
+            `[data]` is written in a way in which no line can be changed by itself.
+        """
+        stated = self.tables.get("data", {})
+        line = f'scale = "{scale}"'
+        if "scale" in stated:
+            text = re.sub(r"(?m)^[ \t]*scale[ \t]*=[^\r\n]*", line, self.text, count=1)
+        elif stated:
+            text = re.sub(r"(?m)^[ \t]*\[[ \t]*data[ \t]*\][^\r\n]*", rf"\g<0>\n{line}", self.text, count=1)
+        else:
+            text = f"{self.text}\n[data]\n{line}\n".lstrip()
+        try:
+            is_meant = tomllib.loads(text) == self.tables | {"data": stated | {"scale": scale}}
+        except tomllib.TOMLDecodeError:
+            is_meant = False
+        if not is_meant:
+            self.fail("the scale cannot be written into it", f"write {line} into its [data]", "data", "scale")
+        return text
+
     @property
     def words(self) -> list[str]:
         """The columns of words that are features although they tell rows apart."""

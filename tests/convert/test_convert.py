@@ -449,6 +449,42 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "block 0 (00000.data.npy) is damaged" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        None,
+        "[features]\nnames = ['a', 'b']\n",
+        "cost.a = 3\n[features]\nnames = ['a', 'b']\n",
+        "[cost]\nscale = 2\n[features]\nnames = ['a', 'scale']\n[ data ] # as it is\r\nlicence = 'none'\r\n",
+        "[data]\nscale = 'none' # raw\nlicence = 'none'\n",
+    ],
+)
+def test_a_store_says_how_it_is_to_be_scaled(tmp_path: Path, said: str | None) -> None:
+    source = tmp_path / "d.svm"
+    source.write_text("1 1:1 2:3\n-1 1:2\n1 2:5\n")
+    if said is not None:
+        (tmp_path / "d.toml").write_text(said, newline="")
+    raw = mipfs.read(source, scale="standard")
+    assert main(["convert", str(source), str(tmp_path / "s"), "--scale", "standard", "-q"]) == 0
+    found = mipfs.read(tmp_path / "s")
+    assert (found.scaling, found.sha256, [*found.cost]) == ("standard", raw.sha256, [*raw.cost])
+    assert mipfs.read(tmp_path / "s", scale="none").scaling == "none"
+
+
+def test_a_scale_that_no_description_can_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, store = tmp_path / "d.svm", tmp_path / "s"
+    source.write_text("1 1:1 2:3\n-1 1:2\n1 2:5\n")
+    (tmp_path / "d.toml").write_text("data = { scale = 'none', licence = 'none' }\n")
+    assert main(["convert", str(source), str(store), "--scale", "unit", "-q"]) == 2
+    said = f'{tmp_path / "d.toml"}: the scale cannot be written into it; write scale = "unit"'
+    assert said in capsys.readouterr().err
+    assert not store.exists()
+    (tmp_path / "s.toml").write_text("[data]\nlicence = 'none'\n")
+    assert main(["convert", str(source), str(store), "--scale", "unit", "-q"]) == 2
+    assert f'{store}.toml: describes the store; write scale = "unit" into its [data]' in capsys.readouterr().err
+    assert main(["convert", str(source), str(store), "-q"]) == 0
+
+
 def test_names_beside_the_data_are_those_of_the_store(tmp_path: Path) -> None:
     (tmp_path / "d.svm").write_text("+1 1:1 2:0.5\n-1 1:-1 2:2\n")
     np.savez(tmp_path / "e.npz", X=np.eye(2), y=np.array([1, -1]))

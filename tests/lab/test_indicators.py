@@ -174,6 +174,9 @@ def test_cells_that_are_nothing_and_bad_usage(tmp_path: Path, capsys: pytest.Cap
     ):
         assert main(["bins", str(tmp_path / "t.csv"), "-o", cut, *more]) == 2
         assert said in capsys.readouterr().err
+    for more in (["--thresholds", "8"], ["--label", "risk"], ["--each", "1"], ["--positive", "good"]):
+        assert main(["bins", str(tmp_path / "t.csv"), "-o", str(tmp_path / "x.csv"), *like, *more]) == 2
+        assert f"{more[0]}: the table is cut as " in capsys.readouterr().err
     assert main(["bins", str(tmp_path / "t.csv"), "-o", str(tmp_path / "t.csv"), "--label", "risk"]) == 2
 
 
@@ -204,6 +207,19 @@ def test_what_a_description_says_of_reading_is_named_where_it_is_not_followed(tm
     (tmp_path / "t.toml").write_text(said)
     with pytest.warns(DataWarning, match=r"t.csv: bins cuts cells as they stand, and \[data\] drop, types of its"):
         bins(str(tmp_path / "t.csv"), str(tmp_path / "cut.csv"), quiet=True)
+
+
+def test_what_counts_as_positive_and_the_scale_stand_beside_the_cut_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table(tmp_path / "t.csv", 0)
+    cut = ["bins", str(tmp_path / "t.csv"), "-o", str(tmp_path / "b.csv"), "--label", "risk", "-q"]
+    for positive in ("good", "bad"):
+        assert main([*cut, "--positive", positive, "--scale", "standard"]) == 0
+        found = mipfs.read(tmp_path / "b.csv")
+        assert (found.labels.positive, found.scaling) == (positive, "standard")
+    assert main([*cut, "--positive", "god"]) == 2
+    assert "positive = 'god' is not one of the labels 'bad' and 'good'" in capsys.readouterr().err
 
 
 def test_the_rows_of_an_earlier_cut_are_left_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
