@@ -407,6 +407,12 @@ def test_modules_of_ones_own_on_the_command_line(place: Path, capsys: pytest.Cap
             assert "huber-hinge" in text
             assert f"{found['objective']:.4f}"[:-1] in text
             del losses.LOSSES["huber-hinge"]
+        of_result = ["refit", saved, source, "--C", "3"], ["scorecard", saved, source, "--points", "1"]
+        for again in (*of_result, ["stability", *given[:-3], "-p", "M=2", "--draws", "2", "--jobs", "1"]):
+            assert main([*again, "--module", loss, "--quiet", "--json", loss]) == 2  # an input
+            assert main([*again, "--module", loss, "--quiet", "--json", saved + ".3"]) == 0
+            assert "huber-hinge" in Path(saved + ".3").read_text()
+            del losses.LOSSES["huber-hinge"]
         assert main([command, *given[:-3], "--quiet", "--json", loss, *more, "--module", loss]) == 2  # an input
         losses.LOSSES.pop("huber-hinge", None)
         capsys.readouterr()

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mipfs.cli.options import Json, Label, Positive, Quiet, Seed
-from mipfs.data.instance import Scaling
+from mipfs.cli.options import Json, Label, Positive, Quiet, Scaling, Seed
 from mipfs.errors import DataWarning, UsageError
 
 if TYPE_CHECKING:

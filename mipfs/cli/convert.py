@@ -15,13 +15,13 @@ from mipfs.cli.options import (
     Missing,
     Positive,
     Quiet,
+    Scaling,
     Seed,
     Types,
     Use,
     Words,
     recipe_options,
 )
-from mipfs.data.instance import Scaling
 
 
 def convert(
@@ -63,7 +63,7 @@ def convert(
     ):  # what is done by a Ctrl-C is gone on with
         place = write(
             data_file, store, dtype=cast(Any, dtype), block=block, memory=memory, label=label, positive=positive,
-            scale=scale, n_features=n_features, progress=tell,
+            scale=scale.value if scale else None, n_features=n_features, progress=tell,
             **recipe_options(drop, use, impute, types, words, missing),
         )  # fmt: skip
     found = Manifest.of(place)

@@ -8,7 +8,21 @@ from typing import Annotated
 
 import typer
 
-from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, Report, ResultFile, Scale, Seed, Words
+from mipfs.cli.options import (
+    DataFile,
+    Json,
+    Label,
+    Module,
+    Positive,
+    Quiet,
+    Report,
+    ResultFile,
+    Scale,
+    Seed,
+    Words,
+    enter,
+    files_of,
+)
 
 GAP = 1e-6
 """Relative gap of the SVM: there is nothing to search."""
@@ -24,6 +38,7 @@ def refit(
     keep_all: Annotated[
         bool, typer.Option("--all", help="Of a relaxation: all features that it uses, not the selected ones.")
     ] = False,
+    module: Module = None,
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
@@ -43,7 +58,8 @@ def refit(
     from mipfs.result import documents
     from mipfs.result.posed import posed_again
 
-    inputs = (documents.split_point(result_file)[0], data_file)
+    enter(module or ())
+    inputs = (documents.split_point(result_file)[0], data_file, *files_of(module))
     check_target(json, *inputs, pair=True)
     check_page(report, *inputs, outputs=(json,))
     result = documents.load_to_pose(result_file)

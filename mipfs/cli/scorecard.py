@@ -7,7 +7,22 @@ from typing import Annotated, Any
 
 import typer
 
-from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, Report, ResultFile, Scale, Seed, TotalLimit, Words
+from mipfs.cli.options import (
+    DataFile,
+    Json,
+    Label,
+    Module,
+    Positive,
+    Quiet,
+    Report,
+    ResultFile,
+    Scale,
+    Seed,
+    TotalLimit,
+    Words,
+    enter,
+    files_of,
+)
 from mipfs.errors import UsageError
 
 
@@ -47,6 +62,7 @@ def scorecard(
     ] = None,
     time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Stop after so long.")] = 60.0,
     gap: Annotated[float, typer.Option("--gap", metavar="GAP", help="Stop at this relative gap; 0.02 is 2%.")] = 1e-3,
+    module: Module = None,
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
@@ -70,7 +86,8 @@ def scorecard(
     from mipfs.proof.pair import sidecar_of
     from mipfs.result import documents
 
-    inputs = (documents.split_point(result_file)[0], data_file)
+    enter(module or ())
+    inputs = (documents.split_point(result_file)[0], data_file, *files_of(module))
     check_target(json, *inputs, pair=True)
     check_page(report, *inputs, outputs=(json,))
     if cards is not None:

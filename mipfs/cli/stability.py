@@ -17,6 +17,7 @@ from mipfs.cli.options import (
     Json,
     Label,
     Missing,
+    Module,
     Param,
     ParamC,
     ParamM,
@@ -30,6 +31,8 @@ from mipfs.cli.options import (
     Types,
     Use,
     Words,
+    enter,
+    files_of,
     pose_problem,
     problem_parameters,
     read_options,
@@ -60,6 +63,7 @@ def stability(
     subject_to: SubjectTo = None,
     jobs: Jobs = None,
     folds_by: FoldsBy = None,
+    module: Module = None,
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
@@ -84,10 +88,12 @@ def stability(
     from mipfs.plumbing.signals import hold_signals
     from mipfs.report.progress import progress
 
+    enter(module or ())
     params = problem_parameters(with_M_and_C(param, M, C), "stability", "atoms")
     recipe = recipe_options(drop, use, impute, types, words, missing, checks, folds_by)
-    check_target(json, data_file, subject_to)
-    check_page(report, data_file, subject_to, outputs=(json,))
+    inputs = (data_file, subject_to, *files_of(module))
+    check_target(json, *inputs)
+    check_page(report, *inputs, outputs=(json,))
     data = readers.read(data_file, **read_options(scale, label, positive, recipe))
     problem = pose_problem(data, params)
     problem = with_lp_rows(problem, subject_to)
