@@ -108,7 +108,7 @@ def of_kind(name: str, kind: str, w: dict[str, float]) -> Any:
     data, (M, C) = read(name, "standard"), SETS[name]
     names, random = list(data.feature_names), np.random.default_rng(5)
     own = {f: (-1.0 if w[f] < 0.0 else 1.0) for f in names}
-    most = float(np.median([abs(one) for one in w.values() if one != 0.0]))
+    sizes = [abs(one) for one in w.values() if one != 0.0]
     sides = {1.0: (0.0, None), -1.0: (None, 0.0)}
     if kind == "signs":
         return problem_of(data, M, C, "hinge", weight_bounds={f: sides[own[f]] for f in names[::2]})
@@ -118,7 +118,7 @@ def of_kind(name: str, kind: str, w: dict[str, float]) -> Any:
         chosen += list(random.choice(others, max(0, len(names) // 3 - len(chosen)), replace=False))
         return problem_of(data, M, C, "hinge", weight_bounds={f: sides[-own[f]] for f in chosen})
     if kind in ("box", "binding"):
-        end = 2.0 if kind == "box" else most
+        end = 2.0 * max(sizes) if kind == "box" else float(np.median(sizes))
         return problem_of(data, M, C, "hinge", weight_bounds=dict.fromkeys(names, (-end, end)))
     if kind == "plain":
         return problem_of(data, M, C, "hinge")
