@@ -18,7 +18,7 @@ from mipfs import capability
 from mipfs.atoms import Atoms, registry
 from mipfs.capability import ATOMS, BOXES, POINTWISE, PRICED, RIDGE, STORED, Capability
 from mipfs.data.instance import Instance
-from mipfs.errors import MipfsError, UsageError
+from mipfs.errors import UsageError
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.plumbing import user_file
 from mipfs.plumbing.declared import arguments_of, shown_name
@@ -261,12 +261,8 @@ class LoadedFormulation:
             apart = () if self.entry is None else self.entry.options + self.entry.declared
             made = self.problem(data, **{name: value for name, value in arguments.items() if name not in apart})
             return made if weights is None else made.replace(class_weight=weights)
-        try:
+        with user_file.running(self.path):
             built = self.build(data, **arguments)
-        except MipfsError:
-            raise
-        except (Exception, SystemExit) as error:
-            raise user_file.one_line(error, self.path) from error
         try:
             problem_of(built)
         except UsageError as error:

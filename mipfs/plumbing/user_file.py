@@ -9,7 +9,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -51,7 +51,7 @@ def _run(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     # Registered before it runs, as an import would: dataclasses and pickling look their module up.
     sys.modules[spec.name] = module
-    with _errors_in_one_line(path):
+    with running(path):
         spec.loader.exec_module(module)
     return module
 
@@ -68,13 +68,13 @@ def import_user_file(text: str) -> ModuleType:
     """
     path = Path(text)
     if path.suffix != ".py":
-        with _errors_in_one_line(path):
+        with running(path):
             return importlib.import_module(text)
     if not os.path.isfile(path):
         raise UsageError(f"{path}: no such file; give the path of a .py file, or the name of a module")
     folder = str(path.resolve().parent)
     sys.path += [] if folder in sys.path else [folder]
-    with _errors_in_one_line(path):
+    with running(path):
         module = importlib.import_module(path.stem)
     if Path(str(module.__file__)).resolve() != path.resolve():
         raise UsageError(f"{path}: Python knows another module {path.stem!r}; rename the file")
@@ -82,10 +82,17 @@ def import_user_file(text: str) -> ModuleType:
 
 
 @contextmanager
-def _errors_in_one_line(path: Path) -> Iterator[None]:
-    """Errors of a user's file, one line each."""
+def running(path: Path) -> Iterator[None]:
+    """Run what stands in a user's file: what it prints goes to standard error, as standard output may be a document.
+
+    Raises
+    ------
+    UsageError
+        Whatever goes wrong in it, in one line.
+    """
     try:
-        yield
+        with redirect_stdout(sys.stderr):
+            yield
     except SyntaxError as error:
         where = path if error.lineno is None else f"{error.filename}:{error.lineno}"
         raise UsageError(f"{where}: {error.msg}") from error

@@ -118,7 +118,9 @@ def test_rows_of_an_lp_file_hold_like_those_of_python(cli: Cli, tmp_path: Path) 
     (tmp_path / "mine.py").write_text(
         "import pyomo.environ as pyo\n"
         "from mipfs import models\n"
+        "print('read')\n"
         "def build(data, C=1.0):\n"
+        "    print('built')\n"
         "    model = models.fsp_m(data, C=C)\n"
         "    s = model.select.sigma\n"
         "    model.select.one = pyo.Constraint(expr=s['late payments'] + s['age'] <= 1)\n"
@@ -126,6 +128,7 @@ def test_rows_of_an_lp_file_hold_like_those_of_python(cli: Cli, tmp_path: Path) 
     )
     by_file = cli("solve", "fsp-m", CREDIT, "-p", "C=0.5", "--subject-to", tmp_path / "rows.lp", "--json", "-")
     by_model = cli("solve", tmp_path / "mine.py", CREDIT, "-p", "C=0.5", "--json", "-")
+    assert "read\nbuilt\n" in by_model.err, "standard output is the document alone"
     for outcome in (by_file, by_model):
         assert strict(outcome.out)["objective"] == pytest.approx(expected, rel=2e-4)
     rows = {row["name"]: row for row in strict(by_file.out)["rows"]}
