@@ -40,11 +40,18 @@ def stated_loss(name: str) -> StatedLoss:
 
 
 def _test_conjugate(stated: StatedLoss, name: str) -> None:
-    """Reject a loss that states g(α) > ℓ(m) + αm somewhere in its box, as a box that is too large does: no proof."""
+    """Reject a loss that is negative, rises with the margin, or states g(α) > ℓ(m) + αm in its box, as a box too large
+    does: no proof."""
     t, m = stated.max_slope, np.array(MARGINS)
     require(t > 0, f"the steepest slope of the loss {name!r} is stated as {t!r}")
     alpha = (t if t < np.inf else OPEN) * np.array(SHARES)[:, None]
     losses, size = stated.losses(stated.target - m), np.abs(alpha * m)
+    wrong = ~(losses >= -AGREEMENT) | np.append(False, losses[1:] > losses[:-1] + AGREEMENT * (1.0 + losses[:-1]))
+    for k in np.flatnonzero(wrong)[:1]:
+        raise CertificateError(
+            f"the loss {name!r} is stated wrongly: it is {losses[k]:g} at margin {m[k]:g}, c = 1; a loss is at least 0 "
+            "and does not rise with the margin"
+        )
     g = stated.dual_below(alpha, alpha[:, 0], np.ones(1))[:, None]
     above = np.argwhere(~(g <= losses + alpha * m + AGREEMENT * (losses + size + np.abs(g))))
     if len(above):

@@ -1,6 +1,6 @@
 """What proofs rest on, tried at a few numbers before a loss is first used: one that breaks it is refused by name.
 
-    ℓ falls with a slope of at most t = max_slope,   g(α) ≤ ℓ(m) + αm for every 0 ≤ α ≤ t and every m (Fenchel)
+    ℓ ≥ 0,   ℓ falls, with a slope of at most t = max_slope,   g(α) ≤ ℓ(m) + αm for all 0 ≤ α ≤ t and m (Fenchel)
 
 That is no proof: what a certificate rests on is what the loss's file states to the checker.
 """
@@ -39,9 +39,10 @@ def check(loss: Any) -> None:
     one, name, t = np.ones(1), loss.name, loss.max_slope
     if not hasattr(loss, "terms"):
         raise UsageError(f"the loss {name!r} names no `terms`: give it a class of mipfs.losses.terms.Terms with `bend`")
-    with np.errstate(all="ignore"):  # an exponential is inf at FAR, which is no slope
+    with np.errstate(all="ignore"):  # an exponential is inf at FAR: it has no steepest slope
         values = np.array([loss.value(np.array([m]), one) for m in MARGINS])
-    slope = (values[0] - values[1]) / (MARGINS[1] - FAR)
+    _check_values(name, values)
+    slope = (values[0] - values[1]) / (MARGINS[1] - FAR) if np.isfinite(values[0]) else np.inf
     if slope > t * (1.0 + AGREEMENT):
         said = f"{slope:.6g}" if slope < 1e5 else "math.inf"
         raise UsageError(
@@ -57,4 +58,17 @@ def check(loss: Any) -> None:
             raise UsageError(
                 f"the loss {name!r}: dual_value is {g:.6g} at alpha = {alpha:g} and c = 1, above value + alpha·margin "
                 f"= {sides[k]:.6g} at margin {MARGINS[k]:g}: no bound would hold; mend dual_value, or max_slope = {t:g}"
+            )
+
+
+def _check_values(name: str, values: Any) -> None:
+    """ℓ is a number, nowhere negative, and does not rise: α ≥ 0, and gaps are of an objective that is at least 0."""
+    for k, (m, value) in enumerate(zip(MARGINS, values.tolist(), strict=True)):
+        said = f"the loss {name!r}: its value is {value:.6g} at margin {m:g} and c = 1"
+        if not value >= -AGREEMENT:
+            raise UsageError(f"{said}; a loss is a number of at least 0 everywhere: add a constant, or mend value")
+        if k and value > values[k - 1] + AGREEMENT * (1.0 + values[k - 1]):
+            raise UsageError(
+                f"{said}, more than the {values[k - 1]:.6g} at {MARGINS[k - 1]:g}; a loss never rises with the margin: "
+                "mend value, or let it stay at its least value from there on"
             )

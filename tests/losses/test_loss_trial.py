@@ -8,10 +8,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from mipfs.check.rounding import CertificateError
+from mipfs.check.stated import _test_conjugate
 from mipfs.errors import UsageError
-from mipfs.losses import LOSSES, get_loss, trial
+from mipfs.losses import LOSSES, get_loss, laws, trial
+from mipfs.losses.base import Loss
+from mipfs.losses.terms import Terms
+from mipfs.stated import StatedLoss
 
 PAGE = Path(__file__).parents[2] / "docs" / "extend.md"
 
@@ -77,3 +83,47 @@ def test_the_losses_of_the_package_pass_as_they_would_elsewhere(name: str, monke
     monkeypatch.setattr(trial, "is_own", lambda module: False)
     trial.check.__wrapped__(get_loss(name))
     trial.check_kernels.__wrapped__(get_loss(name))
+
+
+STATED = """
+class Stated(StatedLoss):
+    words = "C Σ ℓ"
+
+    def losses(self, short):
+        return LOSSES
+
+    def steepest(self, short):
+        return np.ones_like(short)
+
+    def dual_below(self, alpha, sums, c):
+        return DUAL
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "dual", "stated", "message"),
+    [
+        ("c @ (np.maximum(0, 1 - m) - 1)", "a.sum() - c.sum()", ("np.maximum(0.0, short) - 1.0", "sums - c.sum()"),
+         r"its value is -0.5 at margin 0.5 and c = 1; a loss is a number of at least 0"),
+        ("c @ np.abs(1.0 - m)", "a.sum()", ("np.abs(short)", "sums"),
+         r"its value is 0.5 at margin 1.5 and c = 1, more than the 0 at 1; a loss never rises with the margin"),
+        ("c @ np.where(m > 2, np.nan, np.maximum(0, 1 - m))", "a.sum()", ("np.where(short < -1, np.nan, 0)", "sums"),
+         r"its value is nan at margin 3 and c = 1; a loss is a number"),
+        ("c @ np.exp(-m)", "float(np.sum(a * (1.0 - np.log(a / c))))", None,
+         r"falls with a slope of inf, above max_slope = 1: .* say max_slope = math.inf"),
+    ],
+)  # fmt: skip
+def test_a_loss_that_is_negative_or_rises_is_refused_by_solver_and_checker(
+    value: str, dual: str, stated: Any, message: str
+) -> None:
+    """One of negative values was answered OPTIMAL, at a wrong value, or divided by an objective of 0."""
+    methods = {"value": lambda self, m, c: eval(value), "dual_value": lambda self, a, c: eval(dual)}
+    methods["dual_magnitude"] = lambda self, a, c: float(np.abs(a).sum() + c.sum())
+    loss = type("Wrong", (Loss,), methods | {"name": "wrong", "terms": Terms})()
+    with pytest.raises(UsageError, match=f"the loss 'wrong':? {message}"):
+        laws.check(loss)
+    if stated is not None:
+        names: dict[str, Any] = {"StatedLoss": StatedLoss, "np": np}
+        exec(STATED.replace("LOSSES", stated[0]).replace("DUAL", stated[1]), names)
+        with pytest.raises(CertificateError, match=r"'wrong' is stated wrongly: it is .* at least 0 and does not rise"):
+            _test_conjugate(names["Stated"](), "wrong")
