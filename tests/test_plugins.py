@@ -100,6 +100,8 @@ def test_a_name_of_the_package_keeps_its_module(table: Registry) -> None:
     other[name] = home
     other["of-mine"] = "mine"
     other["of-mine"] = "mine again"
+    with pytest.raises(UsageError, match=f"{table.kind} 'of-mine' is entered by the name of its module, .* not as 3"):
+        other["of-mine"] = 3  # type: ignore[assignment]
     del other[name]
     with pytest.raises(UsageError, match="give yours another name"):
         other.setdefault(name, "mine")
@@ -156,6 +158,15 @@ def test_a_file_without_its_part_is_named(tmp_path: Path, monkeypatch: pytest.Mo
             get("mine")
     monkeypatch.setitem(LOSSES, "mine", "of_class")
     with pytest.raises(UsageError, match=r"LOSS of of_class is a class; it is an object: LOSS = Hinge\(\)"):
+        get_loss("mine")
+    (tmp_path / "of_number.py").write_text("LOSS = 3\n")
+    monkeypatch.setitem(LOSSES, "mine", "of_number")
+    with pytest.raises(UsageError, match=r"LOSS of of_number is no object of a class of mipfs.losses.base.Loss"):
+        get_loss("mine")
+    text = "from dataclasses import dataclass\nfrom mipfs.losses.hinge import Hinge\n\n\n"
+    (tmp_path / "of_fields.py").write_text(f"{text}@dataclass\nclass Mine(Hinge):\n    a: int = 1\n\n\nLOSS = Mine()\n")
+    monkeypatch.setitem(LOSSES, "mine", "of_fields")
+    with pytest.raises(UsageError, match=r"LOSS of of_fields has no hash: @dataclass\(frozen=True\)"):
         get_loss("mine")
     monkeypatch.setitem(LOSSES, "mine", "nowhere_at_all")
     with pytest.raises(UsageError, match="loss 'mine': Python finds no module 'nowhere_at_all'"):

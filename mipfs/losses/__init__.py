@@ -38,6 +38,12 @@ def get_loss(name: str) -> Any:
     found = part_of(said, LOSSES[name], "LOSS", "an object of a class of mipfs.losses.base.Loss")
     if isinstance(found, type):
         raise UsageError(f"{said}: LOSS of {LOSSES[name]} is a class; it is an object: LOSS = {found.__name__}()")
+    if not hasattr(found, "pointwise"):
+        raise UsageError(f"{said}: LOSS of {LOSSES[name]} is no object of a class of mipfs.losses.base.Loss")
+    if type(found).__hash__ is None:
+        raise UsageError(
+            f"{said}: LOSS of {LOSSES[name]} has no hash: @dataclass(frozen=True), or a class without __eq__"
+        )
     return found
 
 

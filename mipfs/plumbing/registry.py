@@ -41,8 +41,13 @@ class Registry(UserDict[str, str]):
         Raises
         ------
         UsageError
-            The name is one of the package, for another module.
+            The name is one of the package, for another module, or what is given is no module's name.
         """
+        if not isinstance(module, str):
+            raise UsageError(
+                f"the {self.kind} {show_value(name)} is entered by the name of its module, a text such as 'my_module', "
+                f"not as {show_value(module)}"
+            )
         if self.own.get(name, module) != module:
             raise UsageError(
                 f"the {self.kind} {name!r} is that of {self.own[name]}, which {show_value(module)} does not replace; "
