@@ -361,6 +361,10 @@ def test_a_driver(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.selected == other.selected
     with pytest.raises(UsageError, match=r"cannot carry .*forced features"):
         mipfs.solve(problem.replace(forced_in=("x1",)), "enumerate")
+    assert mipfs.solve(problem.with_rows(np.ones((1, 7)), 3.0, np.inf), "enumerate").status is mipfs.Status.INFEASIBLE
+    assert mipfs.solve(problem, "enumerate", iteration_limit=3).stop_reason is mipfs.StopReason.ITERATION_LIMIT
+    assert found.bound_source == "solver", "it says of its bound that it is enumerated, and leaves no proof"
+    assert "is the solver's own word" in mipfs.verify(found, problem.data).reason
 
 
 @pytest.mark.slow

@@ -77,7 +77,6 @@ def run(run: Run) -> Steps:
     check_size(problem.data)
     if problem.c_i.sum() > MAX_C:
         raise UsageError(f"SCIP carries a sum of C_i up to {MAX_C:g}, not {problem.c_i.sum():g}; give another driver")
-    run.bound_source = "solver"
     first, _ = run.cheapest()
     if first is None:
         return

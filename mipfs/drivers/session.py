@@ -110,6 +110,7 @@ class Session:
                 _ = problem.data.sha256
             self._run = Run(problem, options, observers=(*observers, *lines), callback=callback, settings=settings)
             self._run.is_certified = module.CAPABILITY.is_certified
+            self._run.bound_source = "dual" if self._run.is_certified else "solver"
             self._run.resume, self._run.warm = resume, warm
             self._run.is_over = stop or self._run.is_over
             self._run.room = None if keeper is None else keeper.room
