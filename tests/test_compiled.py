@@ -11,9 +11,11 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mipfs.compiled import kept
+from mipfs.compiled.made_of import hash_of
 from mipfs.run import warm_up
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -105,6 +107,52 @@ def test_an_edit_in_one_file_reaches_the_kernels_of_another(tmp_path: Path) -> N
             said.append(ran.stdout.split())
     assert said == [["1", "0"], ["1", "1"], ["2", "0"], ["2", "1"]]
     assert len({path.parent for path in (tmp_path / "cache").rglob("*.nbi")}) == 2
+
+
+OWN = {
+    "values": "A, B, UNUSED = 1.0, (2.0, 3), 4.0\n",
+    "helper": "from mipfs.compiled import compiled\nimport values\n"
+    "@compiled()\ndef helped():\n    return values.B[1]\n",
+    "mine": "from mipfs.compiled import compiled\nfrom values import A\nfrom helper import helped\n"
+    "@compiled()\ndef mine():\n    return A + helped()\n",
+}
+"""A kernel of one's own, with a constant of another file and a kernel of a third, which reads the first."""
+
+
+def test_an_edit_in_a_second_file_of_ones_own_reaches_a_kernel(tmp_path: Path) -> None:
+    """The code of a loss went on running with the old value of a constant in another file: a wrong OPTIMAL."""
+    changes = (
+        ("values", "A, ", "A, "), ("values", "1.0", "10.0"), ("values", "3)", "30)"), ("values", "4.0", "5.0"),
+        ("helper", "values.B[1]", "-values.B[1]"), ("mine", "A +", "A -"),
+    )  # fmt: skip
+    said, texts = [], dict(OWN)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(kept.PACKAGE.parent)])}
+    environment |= {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    code = "from mine import mine; print(mine(), sum(mine.stats.cache_hits.values()))"
+    for name, old, new in (("mine", "A", "A"), *changes):
+        assert old in texts[name]
+        texts[name] = texts[name].replace(old, new)
+        for file, text in texts.items():
+            (tmp_path / f"{file}.py").write_text(text, encoding="utf-8")
+        ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+        said.append(ran.stdout.split())
+    assert said == [
+        ["4.0", "0"], ["4.0", "1"], ["13.0", "0"], ["40.0", "0"], ["40.0", "1"], ["-20.0", "0"], ["40.0", "0"],
+    ]  # fmt: skip
+
+
+def test_a_kernel_that_stands_in_no_file_is_known_by_its_code() -> None:
+    """That of a cell of a notebook, at the same line as another of its name."""
+
+    def made(body: str, **names: object) -> str:
+        exec(compile(f"def choose():\n    return {body}\n", "<cell>", "exec"), names)
+        return hash_of(names["choose"])
+
+    assert made("1") == made("1")
+    assert made("a", a=np.arange(3)) == made("a", a=np.arange(3), b=2)
+    values = 1, 1.0, "1", (1,), None, np.arange(3), np.ones(3), np.int8(1)
+    found = [made("1"), made("2"), *(made("a", a=value) for value in values)]
+    assert len({*found}) == len(found)
 
 
 def test_machine_code_of_other_sources_is_removed_after_a_while(tmp_path: Path) -> None:

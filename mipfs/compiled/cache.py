@@ -12,7 +12,6 @@ by numba's own cache, as ``njit(cache=True)`` keeps them: in its folders, under 
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import logging
 import pickle
@@ -26,7 +25,7 @@ from typing import Any
 
 import numba
 
-from mipfs.compiled import kept
+from mipfs.compiled import kept, made_of
 
 try:
     import fcntl
@@ -182,11 +181,10 @@ class KernelCache:
         return f"{module}.{self._function.__qualname__}-{code.co_firstlineno}".replace("<", "").replace(">", "")
 
     def _source_key(self) -> str:
-        """The key; of a kernel that is none of the package's, with a hash over its own file."""
-        path = Path(inspect.getfile(self._function))
-        if kept.PACKAGE in path.parents or not path.exists():
-            return kept.key()
-        return f"{kept.key()} {hashlib.sha256(path.read_bytes()).hexdigest()}"
+        """The key; of a kernel that is none of the package's, with a hash over what its code is made of."""
+        return (
+            f"{kept.key()} {made_of.hash_of(self._function)}" if made_of.is_own_kernel(self._function) else kept.key()
+        )
 
     def has(self, kernel: Any, types: tuple[Any, ...] | None) -> bool:
         """Whether code for arguments of these types, or of any, is kept."""
