@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from mipfs.compiled import kept
-from mipfs.compiled.made_of import hash_of
+from mipfs.compiled.made_of import hash_of_kernel
 from mipfs.run import warm_up
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -146,7 +146,7 @@ def test_a_kernel_that_stands_in_no_file_is_known_by_its_code() -> None:
 
     def made(body: str, **names: object) -> str:
         exec(compile(f"def choose():\n    return {body}\n", "<cell>", "exec"), names)
-        return hash_of(names["choose"])
+        return hash_of_kernel(names["choose"])
 
     assert made("1") == made("1")
     assert made("a", a=np.arange(3)) == made("a", a=np.arange(3), b=2)

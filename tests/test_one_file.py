@@ -240,6 +240,37 @@ def test_a_loss_that_breaks_its_laws_is_refused(place: Path, monkeypatch: pytest
             mipfs.solve(problem.replace(loss="huber-hinge"), "gbd")
 
 
+def test_a_state_is_of_the_code_of_the_loss_that_it_ran(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an edit of a loss between two commands `resume` ended OPTIMAL, 5% above the optimum."""
+    monkeypatch.setitem(losses.LOSSES, "huber-hinge", "toy_loss")
+    problem = Problem(make(), loss="huber-hinge", M=2)
+
+    def loaded(text: str) -> None:
+        (place / "toy_loss.py").write_text(text)
+        monkeypatch.delitem(sys.modules, "toy_loss", raising=False)
+        importlib.invalidate_caches()
+        monkeypatch.setattr(importlib.import_module("toy_loss").Huber, "kernels", None)
+
+    text = "\n".join([EXAMPLES["toy_loss"], "from scale import T", "Huber.scale = lambda self: T"])
+    (place / "scale.py").write_text("T = 1.0")
+    loaded(text)
+    session = mipfs.start(problem, "branch")
+    session.step()
+    state = session.state
+    loaded(text.replace("The Huberised hinge", "This hinge"))
+    assert mipfs.solve(problem, "branch", resume=state).status is mipfs.Status.OPTIMAL
+    changes = [
+        (text.replace("0.5 * short**2", "0.6 * short**2"), 1.0),
+        (text.replace("self.c, 1.0", "self.c, 1.1"), 1.0),
+    ]
+    for changed, T in (*changes, (text, 2.0)):
+        (place / "scale.py").write_text(f"T = {T}")
+        monkeypatch.delitem(sys.modules, "scale", raising=False)
+        loaded(changed)
+        with pytest.raises(UsageError, match="or the file of a loss, a regulariser, a measure or atoms of your own"):
+            mipfs.solve(problem, "branch", resume=state)
+
+
 def shrunk(Z: Array, y: Array, C: float, loss: str, bias: bool, mu: float) -> float:
     """The least ½‖w‖² + mu‖w‖₁ + C Σ ℓ(y(Zw + b)), by Clarabel."""
     w, b = cp.Variable(Z.shape[1]), cp.Variable() if bias else 0.0

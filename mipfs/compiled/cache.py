@@ -183,7 +183,9 @@ class KernelCache:
     def _source_key(self) -> str:
         """The key; of a kernel that is none of the package's, with a hash over what its code is made of."""
         return (
-            f"{kept.key()} {made_of.hash_of(self._function)}" if made_of.is_own_kernel(self._function) else kept.key()
+            f"{kept.key()} {made_of.hash_of_kernel(self._function)}"
+            if made_of.is_own_kernel(self._function)
+            else kept.key()
         )
 
     def has(self, kernel: Any, types: tuple[Any, ...] | None) -> bool:

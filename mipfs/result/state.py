@@ -10,6 +10,7 @@ import os
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -18,7 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import DataError, UsageError
+from mipfs.losses import get_loss
+from mipfs.measures import MEASURES
 from mipfs.plumbing.digest import digest
+from mipfs.plumbing.extension import is_own
 from mipfs.plumbing.output_file import is_stream, save
 from mipfs.plumbing.tape import pieces
 from mipfs.problem import Problem
@@ -145,7 +149,8 @@ class RunState:
             raise UsageError(f"resume: the state is one of driver {self.driver!r}, not {driver!r}")
         if self.stamp != stamp_of(problem):
             raise UsageError(
-                "resume: the state is one of another problem: data, scaling, loss, C, M, rows or costs differ"
+                "resume: the state is one of another problem: data, scaling, loss, C, M, rows or costs differ, or the "
+                "file of a loss, a regulariser, a measure or atoms of your own"
             )
 
     @property
@@ -182,8 +187,22 @@ def stamp_of(problem: Problem) -> str:
         *([] if problem.regulariser.is_ridge else [problem.regulariser.stated]),
         *[one.written() for one in problem.rows_over_weights],
         *(rows.extra.names, rows.names),
+        *_hashes_of_own_code(problem),
     ]
     arrays = [problem.penalty, rows.matrix.data, rows.matrix.indices, rows.matrix.indptr, rows.low, rows.high]
     arrays += [*rows.extra.box, rows.extra.integer, *([rows.extra.cost] if rows.extra.is_costed else [])]
     parts = [json.dumps(told, ensure_ascii=False).encode(), *(np.ascontiguousarray(part).tobytes() for part in arrays)]
     return digest(parts)
+
+
+def _hashes_of_own_code(problem: Problem) -> list[str]:
+    """A hash over what of a problem does not come with the package, if any does: bounds are of that code."""
+    loss = get_loss(problem.loss)
+    used = [type(loss), type(problem.regulariser), type(problem.atoms)]
+    used += [] if problem.measure is None else [import_module(MEASURES[problem.measure]).create]
+    own = [one for one in used if not is_own(one.__module__)]
+    if not own:
+        return []
+    from mipfs.compiled.made_of import hash_of_code
+
+    return [hash_of_code(*own, *(value for _, value in sorted(getattr(loss, "__dict__", {}).items())))]
