@@ -10,6 +10,7 @@ import itertools
 import json
 import math
 import os
+import pickle
 import re
 import signal
 import sys
@@ -618,6 +619,33 @@ def test_an_atom(place: Path) -> None:
     rows = Problem(data, atoms=Squares(data), M=3).with_rows(np.ones((1, 6)), 0.0, 1.0)
     assert len(mipfs.solve(rows).selected) == 1
     assert not mipfs.verify(best, Squares(new).view).accepted
+
+
+MADE = {
+    "np.full(self.data.X[:, ids].shape, np.nan)": "Squares.make of toy_atom.py makes nan in row 1 of atom 0",
+    "self.data.X[:, ids].T": r"returns ndarray of shape \(7, 40\) and type float64; it returns a dense array",
+    "sparse.csc_array(self.data.X[:, ids])": r"returns csc_array of shape \(40, 7\)",
+    "self.data.X[:, ids] * 1j": r"type complex128; it returns a dense array of real numbers, \(n, k\) = \(40, 7\)",
+    "self.data.X[:, ids] / nothing": r"Squares.make of toy_atom.py:\d+: NameError",
+}
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_columns_of_ones_own_that_are_no_numbers_are_refused(place: Path, made: str) -> None:
+    """NaN was answered OPTIMAL, with no feature."""
+    text = EXAMPLES["toy_atom"].replace("np.square(self.data.X[:, ids])", made)
+    (place / "toy_atom.py").write_text("from scipy import sparse\n" + text)
+    Squares = importlib.import_module("toy_atom").Squares
+    with pytest.raises(UsageError, match=MADE[made]):
+        mipfs.solve(Problem(make(), atoms=Squares(make()), M=2))
+
+
+def test_names_of_made_atoms_are_all_different(place: Path) -> None:
+    Squares = importlib.import_module("toy_atom").Squares
+    assert pickle.loads(pickle.dumps(Squares(make()).view)).feature_names == tuple(f"x{j}²" for j in range(1, 8))
+    for names, message in ((["a"] * 7, "two features are called 'a'"), ([1, 2], "1 is no feature name")):
+        with pytest.raises(DataError, match=message):
+            _ = type("Named", (Squares,), {"names": names})(make()).view
 
 
 @pytest.mark.slow

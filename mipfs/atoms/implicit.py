@@ -15,8 +15,10 @@ import numpy as np
 
 from mipfs.atoms import BestSearch
 from mipfs.atoms.features import Features
+from mipfs.data.checks import feature_names
 from mipfs.data.instance import Instance, SelectDefaults
-from mipfs.data.made import MadeMatrix
+from mipfs.data.made import MadeMatrix, checked
+from mipfs.data.names import Unstored
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array, Integers
 
@@ -76,7 +78,9 @@ class Implicit(Features, ABC):
         self.base = base
         count = len(names)
         none, one = np.broadcast_to(0.0, count), np.broadcast_to(1.0, count)
-        X = MadeMatrix((base.n_samples, count), self.made)
+        names = names if isinstance(names, Unstored) else feature_names(names, count, None)
+        make = checked(f"{type(self).__name__}.made", self.made, base.n_samples)
+        X = MadeMatrix((base.n_samples, count), make)
         sha256 = hashlib.sha256(stated.encode()).hexdigest()
         view = base.over(X, names, center=none, shift=none, scale=one, scaling="none", values_sha256=sha256)
         object.__setattr__(view, "select", SelectDefaults(M=base.select.M))

@@ -11,8 +11,9 @@ import numpy as np
 
 from mipfs.atoms import AtomColumns, Atoms, Ids
 from mipfs.atoms.features import Features
+from mipfs.data.checks import feature_names
 from mipfs.data.instance import Instance
-from mipfs.data.made import MadeMatrix
+from mipfs.data.made import MadeMatrix, checked
 from mipfs.plumbing.arrays import Array, Integers
 
 
@@ -45,12 +46,13 @@ class Made(Atoms, ABC):
     def view(self) -> Instance:
         """The instance whose features are the atoms; no column of it is stored."""
         data = self.data
-        p = len(self.names)
+        names = feature_names(self.names, len(self.names), None)
+        p = len(names)
         none, one = np.broadcast_to(0.0, p), np.broadcast_to(1.0, p)
         stated = f"{type(self).__module__}.{type(self).__qualname__} {data.sha256} {data.scaling} {p}"
         return data.over(
-            MadeMatrix((data.n_samples, p), self.make),
-            self.names,
+            MadeMatrix((data.n_samples, p), checked(f"{type(self).__name__}.make", self.make, data.n_samples)),
+            names,
             center=none,
             shift=none,
             scale=one,

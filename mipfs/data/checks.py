@@ -96,7 +96,7 @@ def feature_names(given: Sequence[str] | None, p: int, path: str | None) -> Sequ
     """The p unique names; x1 ... xp, which are not stored, where none or just these are given."""
     if isinstance(given, Numbered) and len(given) == p:
         return given
-    if given is None or (len(given) == p and given[0] == "x1" and Numbered(p) == tuple(given)):
+    if given is None or (0 < p == len(given) and given[0] == "x1" and Numbered(p) == tuple(given)):
         return Numbered(p)
     names = given if isinstance(given, Numbered) else tuple(given)
     if len(names) != p:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +11,9 @@ import numpy as np
 
 from mipfs.data.matrix import ByColumns
 from mipfs.data.names import Unstored
+from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.extension import file_of, is_own, told_by_name
 
 NUMBERS_PER_BLOCK = 1 << 22
 """Numbers that are made at a time."""
@@ -67,6 +70,52 @@ class MadeMatrix(ByColumns):
     def _column_means(self) -> Array:
         parts = (self[:, start : start + self._step].mean(axis=0) for start in self._block_starts())
         return np.concatenate([np.asarray(part, dtype=float).ravel() for part in parts])
+
+
+def checked(what: str, make: Callable[[Integers], Any], n: int) -> Callable[[Integers], Any]:
+    """What makes columns: as it is where the package's class does, which is tested, else a `CheckedColumns`."""
+    return make if is_own(type(getattr(make, "__self__", None)).__module__) else CheckedColumns(what, make, n)
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedColumns:
+    """What a user's own class makes, after it was looked at.
+
+    Parameters
+    ----------
+    what : str, what makes it, for messages
+    make : method, the columns `ids` (k,) as an (n, k) array
+    n : int
+    """
+
+    what: str
+    make: Callable[[Integers], Any]
+    n: int
+
+    def __call__(self, ids: Integers) -> Array:
+        """The columns `ids` (k,), (n, k).
+
+        Raises
+        ------
+        UsageError
+            Making them fails, or they are no dense array of so many finite numbers.
+        """
+        with told_by_name(self.what, self.make):
+            found = self.make(ids)
+        columns, said = np.asarray(found), f"{self.what} of {file_of(self.make)}"
+        if columns.dtype.kind not in "biuf" or columns.shape != (self.n, ids.size):
+            shown = (
+                f"{type(found).__name__} of shape {np.shape(found)} and type {getattr(found, 'dtype', columns.dtype)}"
+            )
+            wanted = f"a dense array of real numbers, (n, k) = {self.n, ids.size}"
+            raise UsageError(f"{said} returns {shown}; it returns {wanted}")
+        columns = np.asarray(columns, dtype=float, order="F")
+        if not np.all(np.isfinite(columns)):
+            i, k = (int(one[0]) for one in np.nonzero(~np.isfinite(columns)))
+            raise UsageError(
+                f"{said} makes {columns[i, k]} in row {i + 1} of atom {ids[k]}; columns are finite numbers"
+            )
+        return columns
 
 
 class GroupNames(Unstored):
