@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -590,7 +590,10 @@ class Problem(ClassWeighted):
 
     def strengthened(self, family: Family) -> Problem:
         """A copy with the rows that a family of cuts derives from the set S of this one (`mipfs.selection.derived`)."""
-        return self.replace(derived=(*self.derived, *check_value("family", family, Family)(self.selection.given)))
+        found = check_value("family", family, Family)(self.selection.given)
+        if not isinstance(found, Iterable):
+            raise UsageError(f"the family of cuts returns {show_value(found)}; it yields derivations (ChvatalGomory)")
+        return self.replace(derived=(*self.derived, *found))
 
     def named_rows(self) -> Rows:
         """The rows, with extra variables called by names that neither a feature nor another of them has."""

@@ -935,10 +935,14 @@ def test_derivations_that_do_not_fit_are_refused() -> None:
         ChvatalGomory({99: Fraction(1)}),
         ChvatalGomory({0: Fraction(1)}, Fraction(-1)),
         ChvatalGomory({}, bounds={0: Fraction(-1)}),
+        ChvatalGomory({}, bounds={9: Fraction(1)}),
+        ChvatalGomory({}, bounds={-1: Fraction(1)}),
         ChvatalGomory({0: Fraction(2) ** 60}),
     ):
         with pytest.raises(UsageError, match="derived row"):
             problem.strengthened(lambda selection, wrong=wrong: [wrong])  # type: ignore[misc]
+    with pytest.raises(UsageError, match="the family of cuts returns None; it yields derivations"):
+        problem.strengthened(lambda selection: None)  # type: ignore[arg-type, return-value]
 
 
 def test_a_reader(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

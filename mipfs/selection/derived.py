@@ -57,6 +57,9 @@ class ChvatalGomory:
         p = selection.n_features
         if min([self.cardinality, *self.bounds.values()]) < 0 or (selection.M is None and self.cardinality):
             raise UsageError("a derived row has a negative multiplier of a bound, or one of a row that is not there")
+        for j in self.bounds:
+            if not 0 <= j < p:
+                raise UsageError(f"a derived row has a multiplier of σ ≤ 1 of atom {j}; there are {p} atoms, from 0 on")
         end = Fraction(self.cardinality) * (selection.M or 0) + sum(self.bounds.values(), Fraction(0))
         a: dict[int, Fraction] = dict.fromkeys(range(p), Fraction(self.cardinality)) if self.cardinality else {}
         for j, value in self.bounds.items():
