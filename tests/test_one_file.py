@@ -582,6 +582,9 @@ def test_a_baseline(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert found.ids.size <= 2
         least = 0.5 if name == "uniform" else 0.6  # which looks at nothing
         assert float(np.mean((found.scores(data) > 0) == (data.y > 0))) > least, name
+    for M in (-1, 0, 8):
+        with pytest.raises(UsageError, match=f"M = {M} must be an integer from 1 to 7"):
+            baselines.get_baseline("correlation")(data, M)
     with pytest.raises(UsageError, match="did you mean 'rfe'"):
         baselines.get_baseline("rfee")
 
