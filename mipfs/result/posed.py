@@ -16,6 +16,17 @@ POSED = "loss", "bias", "C"
 OF_MEASURE = ("measure", "beta", "k")
 
 
+def why_other_data(result: Result, data: Instance) -> str:
+    """Why data is not what a result was solved on, in words; empty where it is, and on the same scale.
+
+    The digest is of the data as the user gave it: what was scaled otherwise has the same one, and is another problem.
+    """
+    if data.sha256 != result.data_sha256:
+        return "its digest differs"
+    kind = result.scaling.get("kind")
+    return "" if kind == data.scaling else f"it was scaled {kind!r}, and this is {data.scaling!r}"
+
+
 def posed_again(result: Result, data: Instance, what: str, **changes: Any) -> Problem:
     """The problem with loss, intercept, C, weights of the classes and bounds on weights of a result.
 

@@ -10,7 +10,13 @@ import numpy as np
 from mipfs.data.bounds import bounds_document
 from mipfs.data.classes import by_label
 from mipfs.data.constant import CONSTANT
+from mipfs.errors import UsageError
 from mipfs.problem import Problem
+from mipfs.result.posed import why_other_data
+from mipfs.result.result import Result
+
+SAME = ("M", "C", "lambda", "loss", "bias", "margin", "measure", "beta", "k", "class_weight")
+"""Parameters by which a result is one of a problem."""
 
 
 def parameters(problem: Problem) -> Mapping[str, Any]:
@@ -43,3 +49,23 @@ def parameters(problem: Problem) -> Mapping[str, Any]:
         "forced_out": list(problem.forced_out or ()) or None,
     }
     return params | {name: value for name, value in where_asked.items() if value is not None}
+
+
+def check_result_of(problem: Problem, result: Result) -> None:
+    """Refuse a result that is one of another problem: on other data, on another scale, or with other parameters.
+
+    Of atoms that are no single features the data is not compared: that of the problem may be made of the raw data.
+
+    Raises
+    ------
+    UsageError
+        It says what differs.
+    """
+    if result.atoms is None and (why := why_other_data(result, problem.data)):
+        raise UsageError(f"the result is of other data than the problem's ({why}); give the problem that was solved")
+    asked = parameters(problem)
+    for name in SAME:
+        if (before := result.params.get(name)) != (now := asked.get(name)):
+            raise UsageError(
+                f"the result is of {name} = {before}, the problem of {name} = {now}; give the problem that was solved"
+            )

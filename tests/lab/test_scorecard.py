@@ -315,6 +315,8 @@ def test_the_best_card_of_the_near_optimal_sets(tmp_path: Path) -> None:
     best = card.among.cards[0]
     points = [f"{name} {condition} {'0' if not p else f'{p:+d}'}" for name, condition, p in card.to_frame().values]
     assert (best.objective, best.bound, [*best.lines]) == (card.objective, card.bound, points)
+    with pytest.raises(UsageError, match="it was scaled 'standard', and this is 'none'"):
+        mipfs.scorecard(result, mipfs.read(CREDIT, scale="none"), bins=3)  # where the sets have other SVMs
     said = " ".join(block.line for block in card.blocks() if isinstance(block, Sentence))
     assert f"those of the best card of {len(sets)} near-optimal sets" in said
     card.save(tmp_path / "card.json")

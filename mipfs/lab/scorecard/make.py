@@ -24,7 +24,7 @@ from mipfs.plumbing.declared import Count, Gap, Natural, Seconds, check_argument
 from mipfs.plumbing.signals import hearing_signals
 from mipfs.problem import Problem
 from mipfs.result.advice import ends_all
-from mipfs.result.posed import posed_again
+from mipfs.result.posed import posed_again, why_other_data
 from mipfs.result.prediction import user_columns
 from mipfs.result.result import Result
 from mipfs.selection.rows import Rows
@@ -226,9 +226,9 @@ def problem_of(result: Result, data: Instance, points: int, bins: int) -> Proble
         )
     if points > MOST_POINTS:
         raise UsageError(f"points = {points} is no card to add up by hand; give {MOST_POINTS} at most")
-    if data.sha256 != result.data_sha256:
+    if why := why_other_data(result, data):
         raise UsageError(
-            f"{data.source or 'the data'} is other data than the result was solved on (its digest differs); give "
+            f"{data.source or 'the data'} is other data than the result was solved on ({why}); give "
             "the training data, and the card to new data by predict"
         )
     if result.params.get("weight_rows"):

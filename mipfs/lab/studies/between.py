@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,12 +25,14 @@ from mipfs.report.blocks import Curve, LineChart, Table
 from mipfs.report.numbers import list_names, number, percent
 from mipfs.report.visible import finite_or_none
 from mipfs.result.gap import relative_gap
-from mipfs.result.posed import posed_again
+from mipfs.result.posed import posed_again, why_other_data
 from mipfs.result.result import Result
+from mipfs.run.parameters import parameters
 
 if TYPE_CHECKING:
     from mipfs.lab.studies.solution_path import PathPoint, SolutionPath
     from mipfs.lab.studies.steps import Place
+    from mipfs.problem import Problem
 
 WHAT = "a value between the points of a path"
 
@@ -91,8 +94,9 @@ def at(path: SolutionPath, C: float, data: Instance, selected: Sequence[str] | N
     low, high = _neighbouring_points(path, C, M)
     check_carried(low.result, data)
     if selected is not None:
-        _check_allowed(low.result, tuple(selected))
-    sets = dict.fromkeys([low.selected, high.selected] if selected is None else [tuple(selected)])
+        selected = _checked_names(selected)
+        _check_allowed(low.result, selected)
+    sets = dict.fromkeys([low.selected, high.selected] if selected is None else [selected])
     best = min((_of_set(low.result, data, names, C) for names in sets), key=lambda found: found.objective)
     first, last = ((float(point.place["C"]), point.bound) for point in (low, high))
     bound = min(chord(first, last, C), best.objective)
@@ -114,6 +118,12 @@ def between_points(path: SolutionPath, data: Instance, count: int) -> tuple[Betw
     return tuple(found)
 
 
+NO_SUM = f"{WHAT} is for a loss that is a sum over the samples, and the unit margin"
+OVER_WEIGHTS = f"{WHAT} is for problems without rows over the weights"
+EXTRA = f"{WHAT} is for rows without variables of their own"
+NO_FEATURES = f"{WHAT} is for single features and the squared norm"
+
+
 def check_carried(result: Result, data: Instance) -> None:
     """Refuse what no set can be solved again of, at another C.
 
@@ -122,16 +132,37 @@ def check_carried(result: Result, data: Instance) -> None:
     UsageError
     """
     params = result.params
-    if data.sha256 != result.data_sha256:
-        raise UsageError("the data is other data than the path was solved on (its digest differs)")
     if is_joint(params["loss"]) or params.get("margin", "unit") != "unit":
-        raise UsageError(f"{WHAT} is for a loss that is a sum over the samples, and the unit margin")
+        raise UsageError(NO_SUM)
     if params.get("weight_rows"):  # which hold within allowances that are each point's own
-        raise UsageError(f"{WHAT} is for problems without rows over the weights")
+        raise UsageError(OVER_WEIGHTS)
     if result.extra:
-        raise UsageError(f"{WHAT} is for rows without variables of their own")
+        raise UsageError(EXTRA)
     if result.atoms is not None or params.get("regulariser") is not None:
-        raise UsageError(f"{WHAT} is for single features and the squared norm")
+        raise UsageError(NO_FEATURES)
+    if why := why_other_data(result, data):
+        raise UsageError(f"the data is other data than the path was solved on ({why})")
+    if dict(data.penalty) != (params.get("penalty") or {}):
+        raise UsageError("the data has other penalties than the path was solved with; give the data of the path")
+
+
+def check_asked(problem: Problem, C: object) -> None:
+    """Refuse, before anything is solved, a path without values of C, and what `check_carried` would refuse of it.
+
+    Raises
+    ------
+    UsageError
+    """
+    if C is None:
+        raise UsageError("between is of values of C: the optimum is concave in C; give several, or leave between out")
+    if is_joint(problem.loss) or problem.margin != "unit":
+        raise UsageError(NO_SUM)
+    if problem.rows_over_weights:
+        raise UsageError(OVER_WEIGHTS)
+    if problem.rows is not None and len(problem.rows.extra):
+        raise UsageError(EXTRA)
+    if problem.atoms.kind != "features" or parameters(problem).get("regulariser") is not None:
+        raise UsageError(NO_FEATURES)
 
 
 def between_table(path: SolutionPath) -> Table | None:
@@ -196,6 +227,15 @@ def _neighbouring_points(path: SolutionPath, C: float, M: int | None) -> tuple[P
     if not (below and above):
         raise UsageError(f"C = {C:g} does not lie between two solved points of the path: no chord goes there")
     return below[-1], above[0]
+
+
+def _checked_names(selected: Sequence[str]) -> tuple[str, ...]:
+    """The names of a set, each once: of fewer features than M allows others would be added."""
+    if isinstance(selected, str) or not all(isinstance(name, str) for name in selected):
+        raise UsageError(f"selected = {selected!r}: give the names of the features, such as ['age', 'income']")
+    if twice := [name for name, count in Counter(selected).items() if count > 1]:
+        raise UsageError(f"the set names {twice[0]!r} twice; give every feature once")
+    return tuple(selected)
 
 
 def _check_allowed(result: Result, selected: tuple[str, ...]) -> None:

@@ -23,6 +23,7 @@ from mipfs.problem import Problem
 from mipfs.result.advice import ends_all
 from mipfs.result.probability import fit_calibration
 from mipfs.result.result import Result
+from mipfs.run.parameters import check_result_of
 from mipfs.run.side_by_side import in_order, jobs_of, limits_of
 
 
@@ -58,8 +59,7 @@ def calibrate(
     problem = compile_model(model)
     if not result.has_classifier:
         raise UsageError(f"there is no classifier to calibrate: the status is {result.status.name}")
-    if result.data_sha256 != problem.data.sha256 and result.atoms is None:
-        raise UsageError("the result is one of other data than the problem's; give the problem that was solved")
+    check_result_of(problem, result)
     data, count = settle_folds(problem.data, folds)
     tested = np.zeros(data.n_samples, dtype=np.int64)
     for _, test in () if data.split is None else data.split.pairs:

@@ -27,7 +27,7 @@ from mipfs.report.numbers import list_names, many, number, percent
 from mipfs.result.prediction import user_columns, using
 from mipfs.result.result import Result
 from mipfs.result.score import signs_of
-from mipfs.run.parameters import parameters
+from mipfs.run.parameters import check_result_of
 
 Wish = Literal["cost", "auc", "stability"]
 WORDS: dict[str, tuple[str, str]] = {
@@ -39,8 +39,6 @@ WORDS: dict[str, tuple[str, str]] = {
 DRAWS = 20
 MOST_SHOWN = 20
 """Sets that a report lists."""
-SAME = "M", "C", "lambda", "loss", "bias"
-"""Parameters by which a result is one of the problem."""
 COUNTED_DIGITS = 12
 """Significant digits of a value that count: below them sums of the same costs or shares differ by their order."""
 
@@ -242,12 +240,7 @@ def _check_result(problem: Problem, result: Result) -> None:
     """Refuse a result that has no list of sets of features, or is of another problem."""
     if result.near_optimal is None or not result.near_optimal["supports"]:
         raise UsageError("the result has no near-optimal sets to choose among; solve with pool_gap=0.01")
-    if problem.data.sha256 != result.data_sha256:
-        raise UsageError("the problem is about other data than the result (its digest differs)")
-    asked = parameters(problem)
-    for name in SAME:
-        if name in result.params and result.params[name] != asked[name]:
-            raise UsageError(f"the result is of {name} = {result.params[name]}, the problem of {name} = {asked[name]}")
+    check_result_of(problem, result)
 
 
 def _drawn_shares(problem: Problem, draws: int, seed: int, jobs: int | None) -> tuple[Mapping[str, float], int]:

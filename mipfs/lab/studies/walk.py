@@ -30,7 +30,7 @@ from mipfs import drivers
 from mipfs.drivers.default import DEFAULT
 from mipfs.drivers.together import SharedTree, share
 from mipfs.errors import UsageError
-from mipfs.lab.studies.between import between_points
+from mipfs.lab.studies.between import between_points, check_asked
 from mipfs.lab.studies.chains import SolvedStep, walk_chains
 from mipfs.lab.studies.folds import Fold, check_both, fold_of, settle_folds, stratify
 from mipfs.lab.studies.lambdas import lambda_values, parse_count
@@ -193,8 +193,8 @@ def path(
     if isinstance(lam, str):
         lam = lambda_values(base, parse_count(lam))
     steps = steps_of(base, M, C, lam, rows)
-    if between and C is None:
-        raise UsageError("between is of values of C: the optimum is concave in C; give several, or leave between out")
+    if between:
+        check_asked(base, C)
     name = DEFAULT if driver is None else driver
     alone = cold or (jobs is None and (on_begin is not None or bool(observers)))
     side = jobs_of(1 if alone else jobs, (1 + (count or 0)) * steps.legs)

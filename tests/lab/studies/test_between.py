@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pytest
 
 import mipfs
+from mipfs.atoms.pairs import Pairs
 from mipfs.cli import main
 from mipfs.errors import UsageError
 from mipfs.lab.studies.between import between_chart, chord
@@ -200,3 +201,48 @@ def test_what_it_does_not_carry_is_refused() -> None:
             found.at(data=data, **given)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="digest differs"):
         found.at(0.5, mipfs.Instance.from_arrays(X, -y))
+
+
+def test_data_on_another_scale_is_refused_where_a_set_would_be_solved_again() -> None:
+    """The digest is that of the raw data: unscaled, a set of value 29.6 had a bound of 29.6 taken off another chord."""
+    data = mipfs.read("instances/credit.csv")
+    raw = mipfs.read("instances/credit.csv", scale="none")
+    assert data.sha256 == raw.sha256
+    found = mipfs.path(mipfs.Problem(data), C=[0.1, 1.0])
+    assert found.at(0.5, data).gap > 0.0
+    with pytest.raises(UsageError, match="it was scaled 'standard', and this is 'none'"):
+        found.at(0.5, raw)
+
+
+def test_other_penalties_are_refused() -> None:
+    X, y = draw(0)
+    data = mipfs.Instance.from_arrays(X, y)
+    dear = mipfs.Instance.from_arrays(X, y, penalty={"x1": 2.0})
+    found = mipfs.path(mipfs.Problem(dear, M=M), C=[0.1, 1.0])
+    assert found.at(0.5, dear, selected=["x1"]).objective > 2.0
+    with pytest.raises(UsageError, match="other penalties"):
+        found.at(0.5, data)
+
+
+def test_a_set_is_the_one_that_is_named() -> None:
+    X, y = draw(0)
+    data = mipfs.Instance.from_arrays(X, y)
+    found = mipfs.path(mipfs.Problem(data, M=M), C=[0.1, 1.0])
+    with pytest.raises(UsageError, match="'x2' twice"):
+        found.at(0.5, data, selected=["x2", "x2"])
+    with pytest.raises(UsageError, match="give the names of the features"):
+        found.at(0.5, data, selected="x2")
+
+
+def test_what_it_does_not_carry_is_refused_before_anything_is_solved() -> None:
+    X, y = draw(0)
+    data = mipfs.Instance.from_arrays(X, y)
+    begun: list[str] = []
+    for problem, said in (
+        (mipfs.Problem(data, M=M, loss="squared-hinge", margin="rho"), "the unit margin"),
+        (mipfs.Problem(data, M=M, weight_rows=mipfs.weight_rows.ordered(["x1", "x2"])), "rows over the weights"),
+        (mipfs.Problem(data, M=M, atoms=Pairs(data)), "single features"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            mipfs.path(problem, C=[0.1, 1.0], between=1, on_begin=begun.append)
+    assert not begun

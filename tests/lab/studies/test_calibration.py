@@ -94,6 +94,19 @@ def test_a_calibration_proves_nothing_and_changes_no_proof(tmp_path: Path) -> No
         mipfs.calibrate(mipfs.Problem(made(100), M=2), plain)
 
 
+def test_a_result_of_another_problem_is_not_calibrated() -> None:
+    """Its folds would say what scores of other classifiers are worth."""
+    data = made()
+    result = mipfs.solve(mipfs.Problem(data, M=2, C=0.5))
+    for other, said in (
+        (mipfs.Problem(data, M=2, C=5.0), "of C = 0.5, the problem of C = 5"),
+        (mipfs.Problem(data, M=3, C=0.5), "of M = 2, the problem of M = 3"),
+        (mipfs.Problem(made(scale="standard"), M=2, C=0.5), "it was scaled 'none', and this is 'standard'"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            mipfs.calibrate(other, result, folds=3)
+
+
 def test_what_a_result_says_of_labelled_data() -> None:
     data = made()
     result = mipfs.solve(mipfs.Problem(data, loss="logistic", M=2, C=1.0))

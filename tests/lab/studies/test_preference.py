@@ -157,6 +157,9 @@ def test_what_it_is_not_for_is_refused(made: Any) -> None:
         mipfs.prefer(problem, result, "cost", held_out=problem.data)
     with pytest.raises(UsageError, match="digest differs"):
         mipfs.prefer(mipfs.Problem(held_out, M=3), result, "cost")
+    with pytest.raises(UsageError, match="it was scaled 'standard', and this is 'none'"):
+        raw = mipfs.Instance.from_arrays(*rows(1, 60), feature_names=[*COST], cost=COST)
+        mipfs.prefer(mipfs.Problem(raw, M=3), result, "cost")
 
 
 def test_the_command_with_words_writes_page_and_the_chosen_result(
