@@ -86,10 +86,9 @@ def verify_classes(asked: VerifyRequest, document: Mapping[str, Any]) -> int:
 
 def refuse_unproven(asked: VerifyRequest, document: Mapping[str, Any]) -> int:
     """Say of what carries no proof what can be verified in its place."""
-    what = {"ladder": "a ladder of relaxations", "bench": "a benchmark"}
-    kind = next(
-        (words for name, words in what.items() if name in (document.get("kind"), *document)), "a stability report"
-    )
+    from mipfs.result import documents
+
+    kind = documents.UNPROVEN[documents.kind_of(document)]
     raise UsageError(
         f"{asked.file}: nothing in {kind} carries a proof; solve the problem with "
         "`mipfs solve MODEL DATA --json r.json` and verify that"

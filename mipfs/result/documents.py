@@ -25,10 +25,15 @@ from mipfs.result.class_results import ClassResults
 from mipfs.result.path_document import ClassesDocument, PathDocument
 from mipfs.result.result import SCHEMA, Result
 
-RESULT, PATH, LADDER, CLASSES, CARD = "result", "path", "ladder", "one-vs-rest", "scorecard"
-BENCH, DRAWS = "bench", ("subsampling", "bootstrap")
-UNPROVEN = (LADDER, BENCH, *DRAWS)
-"""Kinds of documents in which nothing carries a proof."""
+RESULT, PATH, LADDER, CLASSES, CARD, SKETCH = "result", "path", "ladder", "one-vs-rest", "scorecard", "sketch"
+UNPROVEN = {
+    LADDER: "a ladder of relaxations",
+    "bench": "a benchmark",
+    "subsampling": "a stability report",
+    "bootstrap": "a stability report",
+    SKETCH: "a choice of columns by `mipfs sketch`",
+}
+"""Kinds of documents in which nothing carries a proof, in words."""
 CHOSEN = {"best": "chosen", "one-se": "one_se", "least-error": "least_error"}
 """What a point that folds chose is called, and where a path has its value."""
 MOST_NAMED = 12
@@ -61,10 +66,15 @@ def read_contents(path: str | Path) -> FileContents:
         document = None
     if not isinstance(document, dict):
         return FileContents(RESULT, {})
+    return FileContents(kind_of(document), document)
+
+
+def kind_of(document: Mapping[str, Any]) -> str:
+    """The kind of a document: the one that it states, or what it has inside tells."""
     if "kind" in document:
-        return FileContents(str(document["kind"]), document)
-    inside = {"ladder": LADDER, "points": PATH}
-    return FileContents(next((kind for name, kind in inside.items() if name in document), RESULT), document)
+        return str(document["kind"])
+    inside = {"ladder": LADDER, "points": PATH, "guarantee": SKETCH}
+    return next((kind for name, kind in inside.items() if name in document), RESULT)
 
 
 def load(text: str) -> Result:
@@ -86,6 +96,11 @@ def load(text: str) -> Result:
             return classes.named(name)
         names = ", ".join(f"{file}#{label}" for label in classes.classes)
         raise UsageError(f"{file} holds a classifier of each of several classes; name one of them: {names}")
+    if found.kind in UNPROVEN:
+        raise UsageError(
+            f"{file} holds {UNPROVEN[found.kind]}, not a result; solve the problem with "
+            "`mipfs solve MODEL DATA --json r.json` and give that"
+        )
     if name is not None:
         return point_of(file, name)
     if found.kind == PATH:

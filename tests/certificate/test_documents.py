@@ -397,8 +397,12 @@ def test_what_carries_no_proof_says_so(room: Path, capsys: pytest.CaptureFixture
         ({"schema": 1, "ladder": []}, "a ladder"),
         ({"schema": 1, "kind": "bench"}, "a benchmark"),
         ({"schema": 1, "kind": "bootstrap", "sets": []}, "a stability report"),
+        ({"schema": 1, "method": "bss", "guarantee": {}}, "a choice of columns"),
     ):
         file.write_text(json.dumps(document))
+        for command in ("predict", "evaluate"):
+            assert main([command, str(file), str(room / "two.csv")]) == 2
+            assert f"{file} holds {words}" in capsys.readouterr().err
         assert main(["verify", str(file), str(room / "two.csv")]) == 2
         said = capsys.readouterr().err
         assert words in said

@@ -6,6 +6,7 @@ import html
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -51,6 +52,23 @@ def test_the_page_draws_what_the_table_holds(cli: Cli, tmp_path: Path) -> None:
     assert f"written to {target}" in outcome.out
     refused = cli("bench", CREDIT, *ASKED, "--report", CREDIT)
     assert refused.code == 2
+
+
+def test_the_command_that_makes_a_classifier_solves_what_was_compared(cli: Cli, tmp_path: Path) -> None:
+    data, target = tmp_path / "loans.csv", tmp_path / "path.json"
+    data.write_bytes(CREDIT.read_bytes())
+    given = ("--label", "repaid", "--scale", "unit", "--class-weight", "yes:1.5,no:2", "--no-bias", "--seed", "3")
+    asked = ("--methods", "uniform", "--M", "2", "--C", "0.123456789", "--folds", "3")
+    out = cli("bench", data, *asked, *given, "-o", tmp_path / "bench.json").out
+    line = next(line for line in out.splitlines() if line.startswith("to use one: mipfs "))
+    command = shlex.split(line.removeprefix("to use one: mipfs "))
+    command = [{"DATA": str(data), "path.json": str(target)}.get(word, word) for word in command]
+    assert cli(*command, "--label", "repaid").code == 0
+    found = mipfs.SolutionPath.load(target)
+    point = found.points[0].result
+    assert (point.scaling["kind"], point.params["C"], point.params["bias"]) == ("unit", 0.123456789, False)
+    assert point.params["class_weight"] == {"yes": 1.5, "no": 2.0}
+    assert (found.folds, found.seed) == (3, 3)
 
 
 @pytest.mark.slow

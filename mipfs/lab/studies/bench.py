@@ -103,7 +103,7 @@ def bench_blocks(found: Bench) -> list[ReportBlock]:
     """What was asked, a line for every method and M, what was said, and which features were chosen most often."""
     setting = found.setting
     rows = found.rows
-    asked = len(setting.units())
+    count = len(setting.units())
     pairs = [
         ("data", f"{setting.source or 'arrays'}, {len(found.names)} features, scale {setting.scaling}"),
         (
@@ -111,7 +111,7 @@ def bench_blocks(found: Bench) -> list[ReportBlock]:
             f"{setting.measure} on {setting.folds} folds{_describe_repeated(found)}, seed "
             f"{setting.seed}{_chosen_by(found)}",
         ),
-        ("fits", f"{len(found.records)} of {asked}" if len(found.records) < asked else str(asked)),
+        ("fits", f"{len(found.records)} of {count}" if len(found.records) < count else str(count)),
     ]
     if setting.class_weight:
         given = setting.class_weight
@@ -138,7 +138,8 @@ def bench_blocks(found: Bench) -> list[ReportBlock]:
     sizes = sorted({row.M for row in rows if row.M is not None})
     if sizes:  # it compares, and keeps no classifier
         M = ",".join(map(str, sizes))
-        blocks.append(Typed(f"mipfs path DATA --M {M} {_grid_in_words(found)} --json path.json", "\nto use one: "))
+        asked = f"--scale {setting.scaling} --M {M} {_grid_in_words(found)}"
+        blocks.append(Typed(f"mipfs path DATA {asked} --json path.json", "\nto use one: "))
         blocks.append(Typed("mipfs predict 'path.json#best' NEW"))
     return blocks
 
@@ -170,12 +171,19 @@ def _describe_repeated(found: Bench) -> str:
 
 
 def _grid_in_words(found: Bench) -> str:
-    """The values of C and the folds of a path that chooses as the benchmark did."""
+    """The values of C, the weights and the folds of a path that chooses as the benchmark did."""
     asked = found.setting
+    grid = ",".join(f"{C:g}" if float(f"{C:g}") == C else repr(float(C)) for C in asked.C)
+    weights = asked.class_weight
+    if weights is not None and not isinstance(weights, str):
+        weights = ",".join(f"{label}:{weight!r}" for label, weight in weights) or "none"
+    more = "" if asked.bias else " -p bias=false"
+    more += "" if weights is None else f" -p {shlex.quote(f'class_weight={weights}')}"
     by = f" --by {asked.measure}" if asked.measure in BY and asked.measure != "error" else ""
     if asked.split.startswith(COLUMN):
         by += f" --folds-by {shlex.quote(asked.split.removeprefix(COLUMN).rpartition(' (')[0])}"
-    return f"--C {','.join(f'{C:g}' for C in asked.C)} --folds {asked.folds}{by}"
+    seed = f" --seed {asked.seed}" if asked.seed else ""
+    return f"--C {grid}{more} --folds {asked.folds}{by}{seed}"
 
 
 def bench_charts(found: Bench) -> list[LineChart]:

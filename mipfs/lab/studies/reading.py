@@ -83,6 +83,8 @@ def _read_study(path: Path) -> Study:
         return found
     if isinstance(document, dict) and {"draws", "sets", "features"} <= document.keys():
         return stability_of(path, document)
+    if isinstance(document, dict) and documents.kind_of(document) == documents.SKETCH:
+        raise DataError(f"this is {documents.UNPROVEN[documents.SKETCH]}, of which there is no page", REMEDY, path=path)
     return Result.from_json(text, path=path)
 
 
