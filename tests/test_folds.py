@@ -18,7 +18,7 @@ from mipfs.cli import main
 from mipfs.data.instance import Instance
 from mipfs.data.split import Split
 from mipfs.drivers import solve
-from mipfs.errors import UsageError
+from mipfs.errors import DataError, UsageError
 from mipfs.lab.studies import folds
 from mipfs.measures.judged import BY, error_by
 from mipfs.problem import Problem
@@ -112,9 +112,24 @@ def test_folds_that_cannot_be_are_named() -> None:
         folds.stratify(folds.settle_folds(data, [(np.flatnonzero(y < 0), rare)] * 2)[0], 2, 0)
     with pytest.raises(UsageError, match="fold 1 tests on a sample that it is trained on"):
         folds.settle_folds(data, [([0, 1], [1, 2])] * 2)
+    for none in ([], [(range(60), range(60, 70))]):
+        with pytest.raises(UsageError, match=rf"folds: given parts: {len(none)} in number; give two at least"):
+            folds.settle_folds(data, none)
     with pytest.raises(UsageError, match="from 2 to 10: of 'patient'"):
         folds.check_folds(grouped(1)[0], 11)
     assert folds.settle_folds(grouped(1)[0], None)[1] == 10
+
+
+def test_a_column_of_folds_that_the_description_speaks_of(tmp_path: Path) -> None:
+    """The column is no feature: the message says so, and does not take its name for a misspelt one."""
+    file = tmp_path / "visits.csv"
+    file.write_text("a,patient,label\n" + "".join(f"{k % 5},p{k % 3},{k % 2}\n" for k in range(24)))
+    (tmp_path / "visits.toml").write_text('[cost]\n"patient=p1" = 2\n')
+    with pytest.raises(DataError, match=r"visits.toml:2: .*'patient=p1'; that column is no feature, since folds"):
+        mipfs.read(file, folds_by="patient")
+    (tmp_path / "visits.toml").unlink()
+    with pytest.raises(DataError, match=r"folds_by names 'label', which is no feature; name another column"):
+        mipfs.read(file, folds_by="label")
 
 
 @pytest.mark.parametrize("name", BY)

@@ -219,7 +219,7 @@ def _read(
     if folds_by is not None and is_table and folds_by != BAG:
         alone = column_alone(folds_by, RULES if rules is None else rules)
         other = read_quietly(lambda: _read_table(frame, path, sidecar, label, None, alone)[0], path)
-        asked_recipe = asked_recipe.without(folds_by)
+        asked_recipe, sidecar = asked_recipe.without(folds_by), replace(sidecar, folds_by=folds_by)
     preparing = RecipeInUse(asked_recipe, meant=meant, rules=RULES if rules is None else rules)
     table, names = _read_table(frame, path, sidecar, label, n_features, preparing)
     reading = table.reading

@@ -138,6 +138,9 @@ class RecipeInUse:
         if self.features and (self.narrow or (self.known is not None and self.recipe)):
             kept = [k for k in kept if names[k] in roles or self._needs_column(names[k])]
         if all(names[k] in roles for k in kept) and self.known is None and self.recipe:
+            used = self.recipe.use or ()
+            if used and all(name in roles for name in used):
+                raise DataError(f"use names {used[0]!r}, which is no feature", "name another column", path=path)
             raise DataError("the recipe leaves no feature column", "use or keep one at least", path=path)
         seen = Counter(names[k] for k in kept)
         for twice in (name for name, count in seen.items() if count > 1):

@@ -110,6 +110,7 @@ class DataDescription:
     text : str, the file as it stands, to find lines in
     tables : mapping of table name to its contents
     left_out : sequence of str, columns that are no features because somebody drops them
+    folds_by : str or None, the column that is no feature because it says what belongs together
     used : sequence of str, or None: the columns that alone are features, where somebody says so
     """
 
@@ -117,6 +118,7 @@ class DataDescription:
     text: str = ""
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
     left_out: Sequence[str] = ()
+    folds_by: str | None = None
     used: Sequence[str] | None = None
 
     @classmethod
@@ -306,7 +308,7 @@ class DataDescription:
         """Refuse a name under ``words`` of ``[data]`` that is no column of words."""
         for name in self.words:
             if name not in groups:
-                is_gone = name in self.left_out or (self.used is not None and name not in self.used)
+                is_gone = name in (*self.left_out, self.folds_by) or (self.used is not None and name not in self.used)
                 hint = self._unknown_hint(name, {}) if is_gone else which_words(groups)
                 self.fail(f"[data] words: no column of words is called {name!r}", hint, "data", "words", name)
 
@@ -315,6 +317,10 @@ class DataDescription:
         columns = [name, *(name[:at] for at, sign in enumerate(name) if sign == "=")]
         if any(one in self.left_out for one in columns):
             return "that column is dropped; take it out here, or keep it"
+        if self.folds_by in columns and self.used is None:
+            return (
+                "that column is no feature, since folds are made by it; take it out here, or name the features by use"
+            )
         if self.used is not None and not any(one in self.used for one in columns):
             return "that column is not among the used ones; take it out here, or use it too"
         return misspelling_hint(name, list(features))

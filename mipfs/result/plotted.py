@@ -83,11 +83,14 @@ class Plotted(Reported):
         Raises
         ------
         UsageError
-            The classifier is not of two features.
+            The classifier is not of two features, or `data` is no instance.
         """
+        from mipfs.data.instance import Instance
         from mipfs.report.axes import draw
         from mipfs.result.pair import pair_chart
 
+        if not isinstance(data, Instance):
+            raise UsageError("plot_pair(data): give data with labels, as mipfs.read or Instance.from_arrays returns it")
         chart = pair_chart(cast("Result", self), data)
         if chart is None:
             raise UsageError("plot_pair(): the classifier has to be a line in two features; solve with M=2")

@@ -63,6 +63,8 @@ def test_other_numbers_of_features_have_no_picture(table: Path) -> None:
     assert pair_chart(result, data) is None
     with pytest.raises(UsageError, match="solve with M=2"):
         result.plot_pair(data)
+    with pytest.raises(UsageError, match="give data with labels"):
+        result.plot_pair(data.X)
 
 
 def test_the_page_of_a_solve_and_of_held_out_data_have_it(table: Path) -> None:

@@ -95,6 +95,8 @@ def settle_folds(data: Instance, folds: Any) -> tuple[Instance, int]:
     if not isinstance(folds, Iterable) or getattr(folds, "ndim", 1) == 0:
         raise UsageError(f"folds = {folds!r}: give a number, a splitter of scikit-learn, or pairs (training, test)")
     pairs = [_checked_pair(one, data.n_samples, number) for number, one in enumerate(folds, 1)]
+    if len(pairs) < 2:
+        raise UsageError(f"folds: {words}: {len(pairs)} in number; give two at least")
     found = replace(data, split=Split(words, of, pairs, splitter))
     return found, check_folds(found, len(pairs))
 
