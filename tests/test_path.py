@@ -510,6 +510,10 @@ def test_a_path_goes_over_atoms_that_are_made(kind: str, driver: str | None, tmp
     assert report.accepted, report.reason
     with pytest.raises(UsageError, match="folds are for atoms that are columns of the data"):
         mipfs.path(base, M=[1, 2], driver=driver, folds=3)
+    with pytest.raises(UsageError, match="draws of the samples are for atoms that are columns of the data"):
+        mipfs.stability(base, draws=3)
+    with pytest.raises(UsageError, match="a calibration is for atoms that are columns of the data"):
+        mipfs.calibrate(base, mipfs.solve(base, driver), folds=3)
     with pytest.raises(UsageError, match=r"^pool_gap is for columns that lie in memory"):
         mipfs.path(base, M=[1, 2], driver=driver, pool_gap=0.2)
 

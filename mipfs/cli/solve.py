@@ -434,9 +434,10 @@ def _check_made(
 ) -> None:
     """Refuse what needs the columns of single features, where others are selected, and folds out of their range."""
     if calibrate is not None:
-        from mipfs.lab.studies.folds import check_folds
+        from mipfs.lab.studies.folds import check_folds, require_columns
         from mipfs.run.side_by_side import jobs_of
 
+        require_columns(problem, "--calibrate is", "-p loss=logistic says probabilities without it")
         jobs_of(jobs, check_folds(problem.data, calibrate))
     elif problem.data.split is not None:
         raise UsageError("--folds-by is for the folds of --calibrate K; give that too, or leave it out")

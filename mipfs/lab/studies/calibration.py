@@ -16,7 +16,7 @@ import numpy as np
 from mipfs import drivers
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.lab.studies.folds import fold, settle_folds
+from mipfs.lab.studies.folds import fold, require_columns, settle_folds
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Count, Seed, check_arguments
 from mipfs.problem import Problem
@@ -60,6 +60,7 @@ def calibrate(
     if not result.has_classifier:
         raise UsageError(f"there is no classifier to calibrate: the status is {result.status.name}")
     check_result_of(problem, result)
+    require_columns(problem, "a calibration is", "loss = 'logistic' says probabilities without one")
     data, count = settle_folds(problem.data, folds)
     tested = np.zeros(data.n_samples, dtype=np.int64)
     for _, test in () if data.split is None else data.split.pairs:

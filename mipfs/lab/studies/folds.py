@@ -101,6 +101,24 @@ def settle_folds(data: Instance, folds: Any) -> tuple[Instance, int]:
     return found, check_folds(found, len(pairs))
 
 
+def require_columns(problem: Problem, what: str, remedy: str) -> None:
+    """Refuse parts of the samples of a problem whose atoms are made of all its samples.
+
+    Parameters
+    ----------
+    problem : Problem
+    what : whose parts they are, such as "folds are"
+    remedy : what to do
+
+    Raises
+    ------
+    UsageError
+    """
+    if problem.atoms.raw is not problem.data:
+        made = "for atoms that are columns of the data, and these are made of all its samples"
+        raise UsageError(f"{what} {made}; {remedy}")
+
+
 def inner_folds(train: Instance, splitter: Any, k: int) -> tuple[Instance, int]:
     """A training part with the folds inside it, and how many: by the splitter of the outer ones, if that has a number.
 

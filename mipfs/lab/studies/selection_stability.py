@@ -22,6 +22,7 @@ from mipfs import drivers
 from mipfs.data.instance import Instance
 from mipfs.data.split import Split
 from mipfs.errors import UsageError
+from mipfs.lab.studies.folds import require_columns
 from mipfs.lab.studies.stability import LEVEL, Stability
 from mipfs.lab.studies.stability import stability as index_of
 from mipfs.plumbing.arrays import Integers
@@ -292,6 +293,7 @@ def stability(
     from mipfs.formulation import compile as compile_model
 
     problem = compile_model(model)
+    require_columns(problem, "draws of the samples are", "give features or groups")
     if not bootstrap and not 0.0 < share < 1.0:
         raise UsageError(f"share = {share:g} must lie between 0 and 1; for draws with replacement give bootstrap")
     rng = np.random.default_rng(seed)

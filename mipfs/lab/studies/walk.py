@@ -32,7 +32,7 @@ from mipfs.drivers.together import SharedTree, share
 from mipfs.errors import UsageError
 from mipfs.lab.studies.between import between_points, check_asked
 from mipfs.lab.studies.chains import SolvedStep, walk_chains
-from mipfs.lab.studies.folds import Fold, check_both, fold_of, settle_folds, stratify
+from mipfs.lab.studies.folds import Fold, check_both, fold_of, require_columns, settle_folds, stratify
 from mipfs.lab.studies.lambdas import lambda_values, parse_count
 from mipfs.lab.studies.point_store import PointStore, StoredSolve
 from mipfs.lab.studies.solution_path import PathPoint, SolutionPath
@@ -202,9 +202,8 @@ def path(
         on_begin, on_point = _printing_watcher(on_begin, _print_step), _printing_watcher(on_point, _say_point)
     walk = PathWalk(name, {"seed": seed, **limits_of(options, side)}, cold, on_begin, on_point, tuple(observers))
     walk.store = _open_point_store(base, steps, walk, checkpoint, resume)
-    if count is not None and base.atoms.raw is not base.data:
-        made = "folds are for atoms that are columns of the data, and these are made of all its samples"
-        raise UsageError(f"{made}; leave folds out, and evaluate the points on samples that were held back")
+    if count is not None:
+        require_columns(base, "folds are", "leave folds out, and evaluate the points on samples that were held back")
     parts = [] if count is None else stratify(data, count, seed)
     check_both(parts, by)
     if side > 1:
