@@ -7,7 +7,6 @@ from typing import Annotated, Any, cast
 import typer
 
 from mipfs.cli.options import (
-    DataFile,
     Drop,
     Impute,
     Json,
@@ -25,7 +24,9 @@ from mipfs.cli.options import (
 
 
 def convert(
-    data_file: DataFile,
+    data_file: Annotated[
+        str, typer.Argument(metavar="DATA", help="An svmlight, CSV, Parquet or npz file.", show_default=False)
+    ],
     store: Annotated[str, typer.Argument(metavar="STORE", help="The folder to be made.", show_default=False)],
     dtype: Annotated[str, typer.Option("--dtype", metavar="TYPE", help="float64 or float32.")] = "float64",
     block: Annotated[int, typer.Option("--block-size", metavar="MB", help="Megabytes of a block of columns.")] = 32,

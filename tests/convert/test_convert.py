@@ -485,6 +485,22 @@ def test_a_scale_that_no_description_can_be_given(tmp_path: Path, capsys: pytest
     assert main(["convert", str(source), str(store), "-q"]) == 0
 
 
+def test_folds_and_draws_of_a_store_are_refused_before_anything_is_solved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = str(convert(INSTANCES / "credit.csv", tmp_path / "store"))
+    asked = ("--M", "2", "--C", "1")
+    for command in (
+        ("solve", "fsp-m", store, *asked, "--calibrate", "3"),
+        ("path", store, "--M", "1:2", "--C", "1", "--folds", "3"),
+        ("stability", store, *asked, "--draws", "2"),
+    ):
+        assert main([*command, "-q"]) == 2
+        out, err = capsys.readouterr()
+        assert not out
+        assert err.strip().endswith("give the file that the store was made of")
+
+
 def test_names_beside_the_data_are_those_of_the_store(tmp_path: Path) -> None:
     (tmp_path / "d.svm").write_text("+1 1:1 2:0.5\n-1 1:-1 2:2\n")
     np.savez(tmp_path / "e.npz", X=np.eye(2), y=np.array([1, -1]))

@@ -102,7 +102,7 @@ def settle_folds(data: Instance, folds: Any) -> tuple[Instance, int]:
 
 
 def require_columns(problem: Problem, what: str, remedy: str) -> None:
-    """Refuse parts of the samples of a problem whose atoms are made of all its samples.
+    """Refuse parts of the samples of a problem whose atoms are made of all its samples, or whose columns lie in files.
 
     Parameters
     ----------
@@ -114,6 +114,11 @@ def require_columns(problem: Problem, what: str, remedy: str) -> None:
     ------
     UsageError
     """
+    if problem.data.is_in_files:
+        raise UsageError(
+            f"{what} for columns that lie in memory, and those of a column store lie in files; give the file that the "
+            "store was made of"
+        )
     if problem.atoms.raw is not problem.data:
         made = "for atoms that are columns of the data, and these are made of all its samples"
         raise UsageError(f"{what} {made}; {remedy}")
