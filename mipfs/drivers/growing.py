@@ -37,6 +37,7 @@ from mipfs.proof.proof import Proof
 from mipfs.result.result import Record
 from mipfs.run.part import PartialRun
 from mipfs.run.run import Run, Steps
+from mipfs.run.warm_up import prepare
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +126,9 @@ def run(run: Run, search: Callable[[Run], Steps]) -> Steps:
     while run.stop() is None:
         rounds += 1
         part = ActiveRun(run, held, _options_left(run, start), root.outside(held))
+        _prepare_part(part)
+        if run.interrupted:
+            break
         for _ in search(part):
             yield None
         run.count(rounds=rounds)
@@ -152,6 +156,25 @@ def _first_bound_and_atoms(run: Run) -> tuple[Root | SearchedBound, Integers] | 
         return None
     whole = solve_root(run)
     return whole, np.flatnonzero(_initial_atoms(run, whole, first))
+
+
+def _prepare_part(part: ActiveRun) -> None:
+    """Compile what the search of a part calls, while the clock stands: its atoms are fewer, its columns stored.
+
+    What relaxes its nodes, and so what a run compiles before its clock, may be another than that of the whole problem.
+    """
+    from mipfs.drivers import branch
+
+    whole = part.whole
+    for run in (whole, part):
+        run.pause()
+    try:
+        asked = prepare(branch, part.problem, part.options)
+    finally:
+        for run in (whole, part):
+            run.go_on()
+    whole.asked = whole.asked or asked.came
+    whole.interrupted = whole.interrupted or (asked.came and asked.is_cold)
 
 
 def _options_left(run: Run, start: tuple[str, ...] | None) -> Any:

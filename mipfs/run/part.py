@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
+from mipfs.result.result import StopReason
 from mipfs.run.run import Observer, Run
 
 
@@ -43,6 +44,11 @@ class PartialRun(Run):
         """Whether it is to stop for an interrupt."""
         self.interrupted = self.interrupted or self.whole.must_stop
         return self.interrupted
+
+    def stop(self) -> StopReason | None:
+        """Why to stop, or None; where the whole run must, its reason: a limit is none of its own."""
+        reason = super().stop()
+        return self.whole.stop() or reason if reason is StopReason.INTERRUPTED else reason
 
     def offer(self, selected: npt.ArrayLike, w: Array, b: float) -> float:
         """Offer a classifier to this run, and to the whole one if it is its best."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ from mipfs.atoms.groups import Groups
 from mipfs.atoms.made import Made
 from mipfs.atoms.tree import Tree
 from mipfs.data.instance import Instance
+from mipfs.drivers import growing
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
-from mipfs.result.result import Record, Result, Status
+from mipfs.result.result import Record, Result, Status, StopReason
+from mipfs.run.warm_up import StopRequest, prepare
 from tests.drivers.test_gbd import best
 
 KINDS = ("features", "groups", "tree")
@@ -166,3 +169,44 @@ def test_what_it_does_not_carry_is_refused(option: dict[str, Any]) -> None:
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(UsageError, match="no feature is called 'y1'"):
         mipfs.solve(wide(), "branch", active=("y1",))
+
+
+def hard() -> Problem:
+    """More than a second of work: sixty features of noise, of which ten are taken at a large C."""
+    r = np.random.default_rng(7)
+    X = r.normal(size=(120, 60))
+    return Problem(Instance.from_arrays(X, np.sign(X[:, 0] + r.normal(size=120))), M=10, C=10.0)
+
+
+def test_a_limit_is_the_reason_that_is_given() -> None:
+    """A part must stop when the whole run must: that was told as an interrupt, which ends every study."""
+    problem = hard()
+    some = problem.atoms.names[:20]
+    late = mipfs.solve(problem, "branch", active=some, time_limit=0.4)
+    assert late.stop_reason is StopReason.TIME_LIMIT
+    found = mipfs.path(problem, M=[9, 10], driver="branch", active=some, time_limit=0.3)
+    assert [point.result.stop_reason for point in found.points] == [StopReason.TIME_LIMIT] * 2
+    assert not found.interrupted
+    end = time.monotonic() + 0.4
+    asked = mipfs.solve(problem, "branch", active=some, stop=lambda: time.monotonic() > end)
+    assert asked.stop_reason is StopReason.INTERRUPTED
+    few = mipfs.solve(problem, "branch", active=some, iteration_limit=3)
+    assert few.stop_reason is StopReason.ITERATION_LIMIT
+
+
+def test_the_kernels_of_a_part_are_compiled_while_the_clock_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What relaxes the nodes of a part may be another than that of the whole, of which the kernels are there."""
+    problem = drawn(1, "hinge", "features", False)
+    mipfs.solve(problem, "branch", active=begun(problem, 1))  # what is compiled is there
+    asked: list[int] = []
+
+    def slow(driver: Any, part: Problem, options: Any) -> StopRequest:
+        asked.append(part.atoms.count)
+        time.sleep(0.6)
+        return prepare(driver, part, options)
+
+    monkeypatch.setattr(growing, "prepare", slow)
+    result = mipfs.solve(problem, "branch", active=begun(problem, 1), time_limit=0.5)
+    assert result.status is Status.OPTIMAL
+    assert result.seconds < 0.5
+    assert 0 < asked[0] <= problem.atoms.count
