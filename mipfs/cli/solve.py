@@ -263,7 +263,11 @@ def solve(
         written.write(declared, place, options)
     with hold_signals(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
         with live_table(quiet, unkept=checkpoint is None) as observers, _cluster_options(dask, driver) as where:
-            options |= {"checkpoint": _keeper(checkpoint, checkpoint_every), "resume": resume, "observers": observers}
+            options |= {
+                "checkpoint": _keeper(checkpoint, checkpoint_every, resume, quiet),
+                "resume": resume,
+                "observers": observers,
+            }
             options["warm"], begun = None if resume else warm, time.monotonic()
             result = drivers.solve(declared, driver=driver, **_without_folds(options, calibrate), **where)
             if calibrate is not None and result.has_classifier:
@@ -348,8 +352,9 @@ def _check_outputs(
     check_target(then_json, *inputs, outputs=(json, report, checkpoint, *write), pair=True, option="--then-json")
 
 
-def _keeper(checkpoint: str | None, every: float | None) -> Any:
+def _keeper(checkpoint: str | None, every: float | None, resume: str | None, quiet: bool) -> Any:
     """Who keeps the state of the run, with the command that `mipfs resume` goes on with."""
+    from mipfs.cli.errors import complain
     from mipfs.cli.typed import ARGUMENTS
     from mipfs.result.state import StartCommand
     from mipfs.run.run import EVERY, Keeper
@@ -358,6 +363,13 @@ def _keeper(checkpoint: str | None, every: float | None) -> Any:
         raise UsageError(f"--checkpoint-every {every:g} must be a number of seconds > 0")
     if checkpoint is None:
         return None
+    is_other = resume is None or Path(resume).resolve() != Path(checkpoint).resolve()
+    if is_other and not quiet and os.path.exists(checkpoint):
+        complain(
+            f"this run begins anew, and its state replaces what is in {checkpoint}; `mipfs resume {checkpoint}` "
+            "goes on with that",
+            "note",
+        )
     began = StartCommand(tuple(ARGUMENTS.get()), os.getcwd())
     return Keeper(checkpoint, EVERY if every is None else every, began=began)
 

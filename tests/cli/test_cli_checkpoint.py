@@ -138,6 +138,13 @@ def test_resume_is_a_process_like_any_other(small: Path) -> None:
     assert json.loads(run.stdout)["status"] == "OPTIMAL"
 
 
+def test_a_run_that_begins_anew_over_a_state_says_so(cli: Cli, small: Path) -> None:
+    state = small.parent / "again.state"
+    command = ("solve", "fsp-m", small, "-p", "M=2", "-p", "C=1", "--checkpoint", state)
+    said = f"replaces what is in {state}; `mipfs resume {state}` goes on with that"
+    assert [said in cli(*given).err for given in (command, command, ("resume", state))] == [False, True, False]
+
+
 def test_an_interval_of_checkpoints_is_a_positive_number(cli: Cli, small: Path) -> None:
     refused = cli("solve", "fsp-m", small, "-p", "M=1", "--checkpoint", small.with_name("s"), "--checkpoint-every", "0")
     assert refused.code == 2
