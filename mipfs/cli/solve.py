@@ -263,11 +263,7 @@ def solve(
         written.write(declared, place, options)
     with hold_signals(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
         with live_table(quiet, unkept=checkpoint is None) as observers, _cluster_options(dask, driver) as where:
-            options |= {
-                "checkpoint": _keeper(checkpoint, checkpoint_every, resume, quiet),
-                "resume": resume,
-                "observers": observers,
-            }
+            options |= _kept_options(checkpoint, checkpoint_every, resume, quiet) | {"observers": observers}
             options["warm"], begun = None if resume else warm, time.monotonic()
             result = drivers.solve(declared, driver=driver, **_without_folds(options, calibrate), **where)
             if calibrate is not None and result.has_classifier:
@@ -352,8 +348,8 @@ def _check_outputs(
     check_target(then_json, *inputs, outputs=(json, report, checkpoint, *write), pair=True, option="--then-json")
 
 
-def _keeper(checkpoint: str | None, every: float | None, resume: str | None, quiet: bool) -> Any:
-    """Who keeps the state of the run, with the command that `mipfs resume` goes on with."""
+def _kept_options(checkpoint: str | None, every: float | None, resume: str | None, quiet: bool) -> dict[str, Any]:
+    """What the run goes on with, and who keeps its state, with the command that `mipfs resume` goes on with."""
     from mipfs.cli.errors import complain
     from mipfs.cli.typed import ARGUMENTS
     from mipfs.result.state import StartCommand
@@ -362,7 +358,7 @@ def _keeper(checkpoint: str | None, every: float | None, resume: str | None, qui
     if every is not None and not every > 0:
         raise UsageError(f"--checkpoint-every {every:g} must be a number of seconds > 0")
     if checkpoint is None:
-        return None
+        return {"checkpoint": None, "resume": resume}
     is_other = resume is None or Path(resume).resolve() != Path(checkpoint).resolve()
     if is_other and not quiet and os.path.exists(checkpoint):
         complain(
@@ -371,7 +367,8 @@ def _keeper(checkpoint: str | None, every: float | None, resume: str | None, qui
             "note",
         )
     began = StartCommand(tuple(ARGUMENTS.get()), os.getcwd())
-    return Keeper(checkpoint, EVERY if every is None else every, began=began)
+    keeper = Keeper(checkpoint, EVERY if every is None else every, began=began)
+    return {"checkpoint": keeper, "resume": resume}
 
 
 def _without_folds(options: Mapping[str, Any], calibrate: int | None) -> dict[str, Any]:
