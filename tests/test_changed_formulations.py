@@ -337,7 +337,7 @@ def test_a_program_of_ones_own() -> None:
     for driver in ("branch", "gbd", "kelley"):
         right(mipfs.solve(f, driver), problem, change, compile(f).rows.names)  # type: ignore[union-attr]
     with pytest.raises(UsageError, match="without integer variables"):
-        mipfs.solve(f)
+        mipfs.solve(f, "conic")
     relaxed = own(problem, lambda s: s[4] == 0, lambda s: s[0] + s[1] <= 1)
     right(mipfs.solve(relaxed), problem, change, compile(relaxed).rows.names)  # type: ignore[union-attr]
     assert mipfs.solve(relaxed).driver == "conic"

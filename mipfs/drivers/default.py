@@ -1,8 +1,9 @@
 """Which driver solves what, where none is named: one table for Python and for the command line.
 
 It is the column ``driver`` of the table of formulations (``mipfs models``). A `Problem` that is no formulation's is
-solved by ``branch``, with the structural loss by ``two_layer``; a CVXPY program of a user's own by ``conic``. Where
-extra variables have costs it is ``branch`` in any case: no relaxation carries these.
+solved by ``branch``, with the structural loss by ``two_layer``; a CVXPY program of a user's own by ``conic``, and like
+its problem where it has whole variables. Where extra variables have costs it is ``branch`` in any case: no relaxation
+carries these.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def default_driver(model: Any, problem: Problem) -> str:
         return DEFAULT
     if entry is not None:
         return entry.driver
-    if isinstance(model, Formulation):
+    if isinstance(model, Formulation) and not (model.cvxpy is not None and model.cvxpy.is_mixed_integer()):
         return "conic"
     return "two_layer" if problem.is_joint else DEFAULT
 

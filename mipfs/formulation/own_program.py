@@ -86,11 +86,26 @@ def make_evaluation(formulation: Formulation, problem: Problem) -> Evaluation | 
     if formulation.cvxpy is None or not formulation.is_relaxation or built_of(formulation) is not None:
         return None
     sigma = formulation.sigma
+    _check_declared(formulation.cvxpy, sigma)
     if not isinstance(sigma, cvxpy.Variable) or all(v.id != sigma.id for v in formulation.cvxpy.variables()):
         return Evaluation(formulation, problem, None)
     found = Evaluation(formulation, problem, _FixedProgram(formulation, problem))
     found.compare_drawn()
     return found
+
+
+def _check_declared(program: Any, sigma: Any) -> None:
+    """Refuse a program that has no values yet, and a σ that may be 2: at such points it is not compared.
+
+    Raises
+    ------
+    UsageError
+    """
+    unset = [one.name() for one in program.parameters() if one.value is None]
+    if unset:
+        raise UsageError(f"the program of the formulation has parameters without a value: {', '.join(unset)}; set them")
+    if isinstance(sigma, cvxpy.Variable) and sigma.attributes["integer"]:
+        raise UsageError("sigma is declared with integer=True, which allows 2; declare it with boolean=True")
 
 
 class Evaluation:

@@ -112,6 +112,16 @@ class Formulation:
     hull: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        wanted = {
+            "problem": ("a mipfs.Problem", isinstance(self.problem, Problem)),
+            "cvxpy": ("a cvxpy.Problem", self.cvxpy is None or hasattr(self.cvxpy, "constraints")),
+            "variables": ("a mapping of names to variables", isinstance(self.variables, Mapping)),
+        }
+        for name, (what, fits) in wanted.items():
+            if not fits:
+                raise UsageError(f"Formulation: {name} = {show_value(getattr(self, name))} must be {what}")
+
     def __repr__(self) -> str:
         said = "a program of your own"
         if self.cvxpy is not None:

@@ -97,7 +97,8 @@ class Canonical:
 
         if program.is_mixed_integer() or not program.is_dcp():
             raise UsageError(
-                "a conic solver takes convex programs without integer variables; give this one's `cvxpy` to another"
+                "a conic solver takes convex programs without integer variables; name a driver that solves the problem "
+                "itself, such as 'branch', or give this one's `cvxpy` to another solver"
             )
         self.program = program
         self.data, self._chain, self._inverse = program.get_problem_data(cvxpy.CLARABEL, solver_opts={})

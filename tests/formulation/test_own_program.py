@@ -302,3 +302,32 @@ def test_a_program_without_sigma_is_no_more_than_the_answer() -> None:
     with pytest.raises(UsageError, match="it is no relaxation of that"):
         mipfs.solve(Formulation(problem, more, None, {"w": parts["w"]}), "branch")
     mipfs.solve(Formulation(problem, more, None, {"w": parts["w"]}, is_relaxation=False), "branch")
+
+
+def test_a_sigma_that_may_be_two_is_refused() -> None:
+    """It was compared at selections alone, and where σ = 2 was the program's best, another one was called OPTIMAL."""
+    X = np.random.default_rng(1).normal(size=(60, 6))
+    known, C = Instance.from_arrays(X, np.where(X[:, 0] > 0, 1, -1)), 0.002
+    w, b, xi, t = cvxpy.Variable(6), cvxpy.Variable(), cvxpy.Variable(60, nonneg=True), cvxpy.Variable(6)
+
+    def made(sigma: Any, C: Any = C) -> Formulation:
+        rows = [cvxpy.multiply(known.y, X @ w + b) + xi >= 1, cvxpy.sum(sigma) <= 2]
+        rows += [cvxpy.quad_over_lin(w[j], sigma[j]) <= t[j] for j in range(6)]
+        program = cvxpy.Problem(cvxpy.Minimize(0.5 * cvxpy.sum(t) + C * cvxpy.sum(xi)), rows)
+        return Formulation(Problem(known, M=2, C=0.002), program, sigma, {"w": w, "b": b})
+
+    with pytest.raises(UsageError, match="integer=True, which allows 2; declare it with boolean=True"):
+        mipfs.solve(made(cvxpy.Variable(6, integer=True)), "branch")
+    found = mipfs.solve(made(cvxpy.Variable(6, boolean=True)))
+    assert (found.driver, found.status) == ("branch", mipfs.Status.OPTIMAL)
+    weight = cvxpy.Parameter(nonneg=True, name="weight")
+    with pytest.raises(UsageError, match="has parameters without a value: weight; set them"):
+        mipfs.solve(made(cvxpy.Variable(6, boolean=True), weight))
+    for parts, message in (
+        ((known, None, None, {}), "Formulation: problem = <Instance .*> must be a mipfs.Problem"),
+        ((found, None, None, {}), "problem = .* must be a mipfs.Problem"),
+        ((Problem(known, M=2), 3, None, {}), "cvxpy = 3 must be a cvxpy.Problem"),
+        ((Problem(known, M=2), None, None, [w]), "variables = .* must be a mapping of names to variables"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            Formulation(*parts)  # type: ignore[arg-type]
