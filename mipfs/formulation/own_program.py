@@ -88,6 +88,7 @@ def make_evaluation(formulation: Formulation, problem: Problem) -> Evaluation | 
     sigma = formulation.sigma
     _check_declared(formulation.cvxpy, sigma)
     if not isinstance(sigma, cvxpy.Variable) or all(v.id != sigma.id for v in formulation.cvxpy.variables()):
+        _check_without_sigma(formulation.cvxpy, sigma)
         return Evaluation(formulation, problem, None)
     found = Evaluation(formulation, problem, _FixedProgram(formulation, problem))
     found.compare_drawn()
@@ -106,6 +107,25 @@ def _check_declared(program: Any, sigma: Any) -> None:
         raise UsageError(f"the program of the formulation has parameters without a value: {', '.join(unset)}; set them")
     if isinstance(sigma, cvxpy.Variable) and sigma.attributes["integer"]:
         raise UsageError("sigma is declared with integer=True, which allows 2; declare it with boolean=True")
+
+
+def _check_without_sigma(program: Any, sigma: Any) -> None:
+    """Refuse a program without a variable σ whose rows would be passed over: it is more than a relaxation of the data.
+
+    Raises
+    ------
+    UsageError
+    """
+    known = {v.id for v in program.variables()}
+    is_part = isinstance(sigma, cvxpy.Expression) and any(v.id in known for v in sigma.variables())
+    if is_part or program.is_mixed_integer():
+        what = "an expression, not a variable," if is_part else "no variable"
+        raise UsageError(
+            f"sigma is {what} of the program, whose rows over the selection cannot be read then; name one variable "
+            "sigma = cvxpy.Variable(p, boolean=True), and tie others to it by linear rows"
+        )
+    if not program.is_dcp():
+        raise UsageError("the program of the formulation is not convex by the rules of CVXPY, and cannot be evaluated")
 
 
 class Evaluation:
@@ -179,8 +199,6 @@ class Evaluation:
 
     def _compare_whole(self, objective: float) -> None:
         program = self.formulation.cvxpy
-        if program.is_mixed_integer() or not program.is_dcp():
-            return  # no conic solver takes it, the driver `conic` neither
         sign = 1.0 if isinstance(program.objective, cvxpy.Minimize) else -1.0
         said, least, most = Canonical(program).solve_fixed({})
         if said == "failed":

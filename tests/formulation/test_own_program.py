@@ -331,3 +331,19 @@ def test_a_sigma_that_may_be_two_is_refused() -> None:
     ):
         with pytest.raises(UsageError, match=message):
             Formulation(*parts)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["part", "complement", "several", "none", "another"])
+def test_a_program_whose_sigma_is_no_variable_of_it_is_refused(kind: str) -> None:
+    """Neither its rows were read nor its values compared: OPTIMAL with a selection that the program forbids."""
+    whole = cvxpy.Variable(P + 1, boolean=True)
+    several = [cvxpy.Variable(boolean=True) for _ in range(P)]
+    sigma: Any = {"part": whole[:P], "complement": 1 - whole[:P], "several": cvxpy.hstack(several)}.get(kind, whole[:P])
+    w, b, xi = cvxpy.Variable(P), cvxpy.Variable(), cvxpy.Variable(N, nonneg=True)
+    rows = [cvxpy.multiply(data().y, data().X @ w + b) + xi >= 1, cvxpy.sum(sigma) <= M, sigma[0] <= sigma[1]]
+    rows += [cvxpy.abs(w) <= 100 * sigma]
+    program = cvxpy.Problem(cvxpy.Minimize(0.5 * cvxpy.sum_squares(w) + C * cvxpy.sum(xi)), rows)
+    sigma = {"none": None, "another": cvxpy.Variable(P, boolean=True)}.get(kind, sigma)
+    what = "no variable" if kind in ("none", "another") else "an expression, not a variable,"
+    with pytest.raises(UsageError, match=f"sigma is {what} of the program, whose rows over the selection cannot"):
+        mipfs.solve(Formulation(Problem(data(), M=M, C=C), program, sigma, {"w": w, "b": b}), "branch")
