@@ -2,6 +2,7 @@
 refused by name.
 
     r(0) = 0,   r ≥ ½w²,   h(ω) ≥ ωw − r(w) for every w,   with equality at w = h'(ω),   r − ½w² convex
+    r(2w) = 4r(w) where it is homogeneous,   r = ½w² where it is the ridge
 
 That is no proof: what a certificate rests on is what the file's class `Stated` says to the checker.
 """
@@ -38,10 +39,39 @@ def check(regulariser: Any, count: int) -> None:
     own = regulariser.at(np.arange(few))
     with np.errstate(all="ignore"):
         values = np.array([own.value(np.full(few, w)) for w in TRIED])
+        _check_claims(own, values, few)
         if own.is_monotone:
             _check_values(regulariser.name, values)
         for omega in TRIED:
             _check_conjugate(own, omega, values, few)
+
+
+def _check_claims(own: Any, values: Any, few: int) -> None:
+    """It is ½w² where it says so, as a subclass of the ridge does, and homogeneous where it says that."""
+    at = np.array(TRIED)[:, None]
+    for claim in ("is_ridge", "has_kernels"):
+        if getattr(own, claim):
+            _compare(own, claim, "½w²", values, 0.5 * np.square(at))
+    if own.is_homogeneous:
+        _compare(
+            own,
+            "is_homogeneous",
+            "a quarter of that at 2w",
+            values,
+            [own.value(np.full(few, 2 * w)) / 4 for w in TRIED],
+        )
+
+
+def _compare(own: Any, claim: str, what: str, values: Any, right: Any) -> None:
+    """Refuse a claim that the values of some weight contradict."""
+    wanted = np.broadcast_to(right, values.shape)
+    wrong = ~((values == wanted) | (np.abs(values - wanted) <= AGREEMENT * np.abs(wanted)))
+    if np.any(wrong):
+        k, j = (int(one[0]) for one in np.nonzero(wrong))
+        raise UsageError(
+            f"the regulariser {own.name!r} says {claim}, but its value at w = {TRIED[k]:g} is {values[k, j]:.6g} and "
+            f"{what} is {wanted[k, j]:.6g}: say {claim} = False"
+        )
 
 
 def _check_values(name: str, values: Any) -> None:

@@ -123,6 +123,15 @@ def test_a_law_that_is_broken_is_named(broken: dict[str, float], said: str) -> N
         laws.check(Kinked(**broken), 5)
 
 
+@pytest.mark.parametrize("claim", ["is_ridge", "has_kernels", "is_homogeneous"])
+def test_a_claim_that_the_values_contradict_is_refused(claim: str) -> None:
+    """A subclass of the ridge with a value of its own was answered, and verified, as the ridge."""
+    said = f"the regulariser 'kinked' says {claim}, but its value at w = .* and .*: say {claim} = False"
+    with pytest.raises(UsageError, match=said):
+        laws.check(type("Claims", (Kinked,), {claim: True})(mu=0.5), 5)
+    laws.check(type("Claims", (Kinked,), {claim: True})(mu=0.0), 5)
+
+
 class Huber:
     """½w² + μH(w; δ) in rational numbers, whose conjugate changes its form at `end` times where it should."""
 
