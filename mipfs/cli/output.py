@@ -169,6 +169,7 @@ def finish_study(
     *,
     conflict: Sequence[str] | None,
     nothing: bool,
+    missed: str = "any classifier was found",
 ) -> int:
     """Write a path or a ladder where that was asked for, show it, and return the exit code.
 
@@ -179,6 +180,7 @@ def finish_study(
     targets : OutputTargets
     conflict : names of rows that contradict each other where no selection satisfies them; else None
     nothing : whether there is neither a classifier nor a relaxation
+    missed : before what it was stopped, where there is nothing
     """
     stood = targets.json is not None and os.path.isfile(targets.json)
     if targets.json not in (None, "-") and hasattr(study, "save"):
@@ -189,7 +191,7 @@ def finish_study(
     if conflict is not None:
         return _count_contradicted(conflict)
     if nothing:
-        complain("stopped before any classifier was found; let it run for longer, or raise the limit")
+        complain(f"stopped before {missed}; let it run for longer, or raise the limit")
         return STOPPED_EARLY
     if targets.json != "-" and not targets.quiet:
         show_blocks(blocks())

@@ -104,4 +104,5 @@ def stability(
             found = mipfs.stability(problem, **how, jobs=jobs, on_draw=tell, **options)
         targets = OutputTargets(json, report, f"Stability of the selection on {Path(data_file).name}", quiet)
         conflict = found.whole.conflict or None
-        return finish_study(found, found.blocks, targets, conflict=conflict, nothing=not found.sets)
+        missed = "any draw of the samples was solved"
+        return finish_study(found, found.blocks, targets, conflict=conflict, nothing=not found.sets, missed=missed)

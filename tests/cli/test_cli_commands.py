@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from pathlib import Path
@@ -89,3 +90,13 @@ def test_generate_writes_an_instance_that_solve_reads(cli: Cli, tmp_path: Path) 
     solved = cli("solve", "fsp-m", path, "--json", "-")
     assert json.loads(solved.out)["status"] == "OPTIMAL"
     assert math.isfinite(json.loads(solved.out)["objective"])
+
+
+def test_a_stability_without_draws_says_what_was_not_reached(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The classifier of the whole data was found."""
+    data = Path(__file__).parents[2] / "instances" / "credit.csv"
+    found = mipfs.stability(mipfs.Problem(mipfs.read(data), M=2), draws=2)
+    monkeypatch.setattr(mipfs, "stability", lambda *_, **__: dataclasses.replace(found, sets=()), raising=False)
+    outcome = cli("stability", data, "--M", "2", "--draws", "2")
+    assert outcome.code == 4
+    assert "stopped before any draw of the samples was solved" in outcome.err
