@@ -98,7 +98,7 @@ class CheckedColumns:
         Raises
         ------
         UsageError
-            Making them fails, or they are no dense array of so many finite numbers.
+            Making them fails, or they are no dense array of finite numbers, a column for each.
         """
         with told_by_name(self.what, self.make):
             found = self.make(ids)
