@@ -123,6 +123,16 @@ def test_a_loss(place: Path, monkeypatch: pytest.MonkeyPatch, is_compiled: bool)
         mipfs.solve(problem, "conic")
 
 
+def test_the_process_of_scip_knows_a_loss_of_ones_own(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyscipopt", reason="the monolithic driver needs SCIP (extra 'scip')")
+    monkeypatch.setitem(losses.LOSSES, "again", "again_loss")
+    made = "class Again(SquaredHinge):\n    name = 'again'\n\n\nLOSS = Again()\n"
+    (place / "again_loss.py").write_text(f"from mipfs.losses.squared_hinge import SquaredHinge\n\n\n{made}")
+    one, other = (mipfs.solve(Problem(make(), M=1, loss=loss), "monolithic") for loss in ("again", "squared-hinge"))
+    assert one.status is mipfs.Status.OPTIMAL
+    assert one.objective == pytest.approx(other.objective, rel=1e-7)
+
+
 STEEP = {
     "0.0 < beta[i] < (1.0 - 1e-9) * c[i]": "0.0 < beta[i] < (1.0 - 1e-9) * T * c[i]",
     "beta[i] = c[i] * steep": "beta[i] = T * c[i] * steep",

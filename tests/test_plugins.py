@@ -111,6 +111,25 @@ def test_a_name_of_the_package_keeps_its_module(table: Registry) -> None:
     assert dict(table) == before
 
 
+def test_processes_are_told_what_a_program_has_entered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of every registry, also of those that are loaded later: measures and drivers were not known there."""
+    monkeypatch.setattr(Registry, "_told", {})
+    monkeypatch.setattr(Registry, "_by_kind", dict(Registry._by_kind))
+    before = Registry.all_entries()
+    monkeypatch.setitem(MEASURES, "mine", "my_measure")
+    monkeypatch.setitem(DRIVERS, "mine", "my_driver")
+    entries = Registry.all_entries()
+    assert entries["measure"] == before.get("measure", {}) | {"mine": "my_measure"}
+    assert entries["driver"] == before.get("driver", {}) | {"mine": "my_driver"}
+    for table in (MEASURES, DRIVERS):
+        monkeypatch.delitem(table, "mine")
+    Registry.enter_all(entries | {"of later": {"a": "b"}})
+    assert (MEASURES["mine"], DRIVERS["mine"]) == ("my_measure", "my_driver")
+    assert dict(Registry("of later", {"own": "x"})) == {"own": "x", "a": "b"}
+    for table in (MEASURES, DRIVERS):
+        table.pop("mine", None)
+
+
 def test_a_regulariser_of_ones_own_by_a_name_of_the_package_is_refused() -> None:
     r = np.random.default_rng(0)
     data = mipfs.Instance.from_arrays(r.normal(size=(20, 3)), np.resize([1.0, -1.0], 20))

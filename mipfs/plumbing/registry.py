@@ -30,10 +30,28 @@ class Registry(UserDict[str, str]):
     """
 
     entered: ClassVar[set[str]] = set()
+    _by_kind: ClassVar[dict[str, Registry]] = {}
+    _told: ClassVar[dict[str, Mapping[str, str]]] = {}
 
     def __init__(self, kind: str, own: Mapping[str, str]) -> None:
         self.kind, self.own = kind, dict(own)
         super().__init__(own)
+        self._by_kind[kind] = self
+        self.update(self._told.get(kind, {}))
+
+    @classmethod
+    def all_entries(cls) -> dict[str, dict[str, str]]:
+        """What a program entered beside the package's own, by kind: for processes that work for it."""
+        known = ((kind, {n: m for n, m in one.items() if n not in one.own}) for kind, one in cls._by_kind.items())
+        return {kind: entries for kind, entries in known if entries}
+
+    @classmethod
+    def enter_all(cls, entries: Mapping[str, Mapping[str, str]]) -> None:
+        """Enter what another process has entered, also into registries that this one has not loaded yet."""
+        cls._told.update(entries)
+        for kind, names in entries.items():
+            if kind in cls._by_kind:
+                cls._by_kind[kind].update(names)
 
     def __setitem__(self, name: str, module: str) -> None:
         """Enter a module.

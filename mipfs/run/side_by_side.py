@@ -20,24 +20,18 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
-from mipfs.branching import RULES
 from mipfs.errors import UsageError
-from mipfs.losses import LOSSES
 from mipfs.plumbing.declared import Count, check_value
 from mipfs.plumbing.machine import begin_lightly, cores, safe_path, sharing_cores
 from mipfs.plumbing.registry import Registry
 from mipfs.plumbing.signals import hearing_signals
-from mipfs.regularisers import REGULARISERS
 from mipfs.run import warm_up
-from mipfs.separators import SEPARATORS
 
 BEGIN_SECONDS = 0.5
 """After which other processes begin, each of which takes a second to be there."""
 POLL_SECONDS = 0.05
-REGISTRIES: tuple[Registry, ...] = (LOSSES, REGULARISERS, RULES, SEPARATORS)
-"""What a program may have entered names into; processes are told of them."""
 
 T = TypeVar("T")
 Work = Callable[[Any, Any], T]
@@ -214,7 +208,7 @@ class _Others(Generic[T]):
 
         try:
             try:
-                told = cloudpickle.dumps((self._work, self._given, [dict(registry) for registry in REGISTRIES]))
+                told = cloudpickle.dumps((Registry.all_entries(), cloudpickle.dumps((self._work, self._given))))
             except (pickle.PicklingError, TypeError, AttributeError, RecursionError):
                 return  # what cannot travel is done here
             self._file.write_bytes(told)
@@ -280,9 +274,9 @@ def _process_pool(count: int, over: threading.Event) -> Iterator[Any]:
 def _load_shared(file: str) -> tuple[Work[Any], Any]:
     """What the tasks of this process share."""
     with open(file, "rb") as stream:
-        work, given, registered = pickle.load(stream)
-    for registry, names in zip(REGISTRIES, cast("list[Mapping[str, str]]", registered), strict=True):
-        registry.update(names)
+        entries, told = pickle.load(stream)
+    Registry.enter_all(entries)
+    work, given = pickle.loads(told)
     return work, given
 
 

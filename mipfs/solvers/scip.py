@@ -23,6 +23,7 @@ import numpy as np
 
 from mipfs.errors import MipfsError, MissingExtraError, NumericalError, UsageError
 from mipfs.plumbing.machine import process_of
+from mipfs.plumbing.registry import Registry
 
 Make = Callable[[], tuple[Any, list[Any]]]
 
@@ -79,7 +80,7 @@ class ScipProcess:
         self._process = process_of(__name__, self._errors)
         self._lines: queue.Queue[bytes | None] = queue.Queue()
         self._server = threading.Thread(
-            target=self._serve_request, args=(pickle.dumps((make, gap, seed)),), daemon=True
+            target=self._serve_request, args=(pickle.dumps((Registry.all_entries(), make, gap, seed)),), daemon=True
         )
         self._server.start()
 
@@ -148,7 +149,8 @@ def main() -> None:
     # SCIP and Pyomo print to standard output: the reports get a copy of it, and they the null device.
     reports = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    make, gap, seed = pickle.load(sys.stdin.buffer)
+    entries, make, gap, seed = pickle.load(sys.stdin.buffer)
+    Registry.enter_all(entries)
     try:
         _solve(make, gap, seed, lambda report: _send_message(reports, report))
     except UsageError as error:
