@@ -155,6 +155,25 @@ def test_a_kernel_that_stands_in_no_file_is_known_by_its_code() -> None:
     assert len({*found}) == len(found)
 
 
+def test_a_hash_of_code_is_the_same_in_every_process() -> None:
+    """A set of words in it has another order in each."""
+    code = (
+        "from mipfs.compiled.made_of import hash_of_code\n"
+        "def f(x):\n    return x in {'a', 'b', 'c', 'd'} or (lambda y: y in {1, ('e', frozenset())})(x)\n"
+        "def g():\n    return lambda: late\n    late = 1\n"
+        "print(hash_of_code(f, g()))\n"
+    )
+    ran = [
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=kept.PACKAGE.parent,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in "123"
+    ]  # fmt: skip
+    assert len(ran[0]) > 60
+    assert len({*ran}) == 1
+
+
 def test_machine_code_of_other_sources_is_removed_after_a_while(tmp_path: Path) -> None:
     mine, fresh, old, other = (tmp_path / name for name in ("mipfs-1", "mipfs-2", "mipfs-3", "elsewhere"))
     for folder in (mine, fresh, old, other):

@@ -12,6 +12,7 @@ import hashlib
 import inspect
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -78,7 +79,7 @@ class Ingredients:
         elif isinstance(value, type):
             yield from self._of_class(value)
         elif isinstance(value, np.ndarray):
-            yield f"{value.dtype} {value.shape}".encode() + value.tobytes()
+            yield f"{value.dtype} {value.shape}".encode() + (b"" if value.dtype.hasobject else value.tobytes())
         elif isinstance(value, PLAIN):
             yield f"{type(value).__name__} {value!r}".encode()
         elif isinstance(value, tuple):
@@ -101,15 +102,14 @@ class Ingredients:
         codes = [*_codes_of(function.__code__)]
         yield function.__qualname__.encode()
         for code in codes:
-            yield code.co_code + repr([one for one in code.co_consts if not isinstance(one, CodeType)]).encode()
+            yield code.co_code + " ".join(map(_text_of, code.co_consts)).encode()
         names = sorted({name for code in codes for name in code.co_names})
         yield " ".join(names).encode()
         for name in names:
             if name in function.__globals__:
                 yield name.encode()
                 yield from self.of(function.__globals__[name], names)
-        outer = [cell.cell_contents for cell in function.__closure__ or ()]
-        for value in (*outer, *(function.__defaults__ or ())):
+        for value in (*_contents_of(function.__closure__ or ()), *(function.__defaults__ or ())):
             yield from self.of(value, names)
 
     def _of_class(self, kind: type) -> Iterator[bytes]:
@@ -130,3 +130,20 @@ def _codes_of(code: CodeType) -> Iterator[CodeType]:
     for one in code.co_consts:
         if isinstance(one, CodeType):
             yield from _codes_of(one)
+
+
+def _text_of(constant: Any) -> str:
+    """A constant of some code, the same in every process: sets of words have another order in each."""
+    if isinstance(constant, CodeType):
+        return "code"
+    if isinstance(constant, (tuple, frozenset)):
+        texts = map(_text_of, constant)
+        return f"{type(constant).__name__}({' '.join(texts if isinstance(constant, tuple) else sorted(texts))})"
+    return repr(constant)
+
+
+def _contents_of(cells: Iterable[Any]) -> Iterator[Any]:
+    """What stands in the cells of a function; of those that are not filled yet nothing."""
+    for cell in cells:
+        with suppress(ValueError):
+            yield cell.cell_contents
