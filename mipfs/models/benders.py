@@ -87,7 +87,7 @@ def add_cut(model: Any, cut: Cut | npt.ArrayLike) -> Any:
 
     from mipfs.formulation.pyomo_attach import seen_again
 
-    found = cut if isinstance(cut, Cut) else cut_of(model._mipfs.problem, np.asarray(cut, dtype=float))
+    found = cut if isinstance(cut, Cut) else cut_of(model._mipfs.problem, _dual_vector(model._mipfs.problem, cut))
     slopes = found.slopes.tolist()
     sigma = [s for s, slope in zip(model.select.sigma.values(), slopes, strict=True) if slope]
     # η + ½ Σ_j ω_j² σ_j ≥ g(α)                                                 Aytug 2015, (10)
@@ -96,6 +96,16 @@ def add_cut(model: Any, cut: Cut | npt.ArrayLike) -> Any:
     row = model.cuts.add(body >= found.constant)
     seen_again(model, model.cuts)
     return row
+
+
+def _dual_vector(problem: Problem, given: npt.ArrayLike | None) -> Array:
+    """A dual vector (n,), as an array; None is what a CVXPY variable holds before it is solved."""
+    n = problem.data.n_samples
+    alpha = None if given is None else np.asarray(given, dtype=float)
+    if alpha is None or alpha.shape != (n,) or not np.all(np.isfinite(alpha)):
+        shown = "None" if alpha is None else f"an array of shape {alpha.shape}"
+        raise UsageError(f"a cut is of a dual vector of {n} finite numbers, one a sample, not of {shown}")
+    return alpha
 
 
 def cut_of(problem: Problem, alpha: Array) -> Cut:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
@@ -107,3 +108,12 @@ def test_refused() -> None:
     with pytest.raises(UsageError, match="give the Cut itself"):
         add_cut(rmp(joint), np.ones(24))
     assert mipfs.solve(joint, "gbd", master="milp").status is mipfs.Status.OPTIMAL
+
+
+@pytest.mark.parametrize(("given", "shown"), [([1.0, 2.0], r"shape \(2,\)"), (None, "None"), (0.5, r"shape \(\)")])
+def test_a_cut_of_no_dual_vector_is_refused(given: Any, shown: str) -> None:
+    r = np.random.default_rng(0)
+    data = mipfs.Instance.from_arrays(r.normal(size=(20, 3)), np.resize([1.0, -1.0], 20))
+    problem = mipfs.Problem(data, M=2)
+    with pytest.raises(mipfs.UsageError, match=f"a cut is of a dual vector of 20 finite numbers, .* not of .*{shown}"):
+        add_cut(rmp(problem), given)
