@@ -24,6 +24,7 @@ from typing import Any
 
 import cvxpy
 import numpy as np
+from cvxpy.atoms.affine.add_expr import AddExpression
 
 from mipfs.errors import NumericalError, RelaxationWarning, UsageError
 from mipfs.formulation.conic import built_of, text_of
@@ -90,6 +91,7 @@ def make_evaluation(formulation: Formulation, problem: Problem) -> Evaluation | 
     if not isinstance(sigma, cvxpy.Variable) or all(v.id != sigma.id for v in formulation.cvxpy.variables()):
         _check_without_sigma(formulation.cvxpy, sigma)
         return Evaluation(formulation, problem, None)
+    _check_charges(formulation, problem)
     found = Evaluation(formulation, problem, _FixedProgram(formulation, problem))
     found.compare_drawn()
     return found
@@ -107,6 +109,47 @@ def _check_declared(program: Any, sigma: Any) -> None:
         raise UsageError(f"the program of the formulation has parameters without a value: {', '.join(unset)}; set them")
     if isinstance(sigma, cvxpy.Variable) and sigma.attributes["integer"]:
         raise UsageError("sigma is declared with integer=True, which allows 2; declare it with boolean=True")
+
+
+def _check_charges(formulation: Formulation, problem: Problem) -> None:
+    """Refuse terms of the objective over σ alone that are not the problem's costs: few selections that are drawn may
+    meet them.
+
+    Raises
+    ------
+    UsageError
+    """
+    goal, sigma = formulation.cvxpy.objective, formulation.sigma
+    alone = [one for one in _addends(goal.args[0]) if one.variables() and {v.id for v in one.variables()} == {sigma.id}]
+    for one in alone:
+        if not one.is_affine():
+            raise UsageError(
+                "the program of the formulation is not the problem that it states: its objective has the term "
+                f"{text_of(one)!r} over sigma alone, which is not linear; costs are linear, and stated by lam="
+            )
+    if not alone or "rho" in formulation.variables or problem.exponent:
+        return
+    kept, sigma.value = sigma.value, np.zeros(sigma.shape)
+    found = np.asarray(sum(one.grad[sigma].toarray().ravel() for one in alone))
+    sigma.value = kept
+    found = found if isinstance(goal, cvxpy.Minimize) else -found
+    wrong = np.flatnonzero(np.abs(found - problem.penalty) > SAME * np.abs(found))
+    if wrong.size:
+        j = int(wrong[0])
+        raise UsageError(
+            "the program of the formulation is not the problem that it states: its objective charges "
+            f"{problem.atoms.names[j]!r} {found[j]:.6g}, and the problem {problem.penalty[j]:.6g}; "
+            "state charges by lam="
+        )
+
+
+def _addends(expression: Any) -> Iterator[Any]:
+    """The terms of a sum."""
+    if isinstance(expression, AddExpression):
+        for one in expression.args:
+            yield from _addends(one)
+    else:
+        yield expression
 
 
 def _check_without_sigma(program: Any, sigma: Any) -> None:

@@ -135,7 +135,7 @@ def device(parts: Parts) -> None:
 
 
 WRONG: dict[str, tuple[Callable[[Parts], None], str]] = {
-    "charge": (charge, "is more at the selection of"),
+    "charge": (charge, "its objective charges 'x1' 0.5, and the problem 0"),
     "sign": (sign, r"leaves out the selection of .* \(by 'w\[0\] <= 0"),
     "norm1": (ones, "is more at"),
     "constant": (constant, "is more at"),
@@ -347,3 +347,26 @@ def test_a_program_whose_sigma_is_no_variable_of_it_is_refused(kind: str) -> Non
     what = "no variable" if kind in ("none", "another") else "an expression, not a variable,"
     with pytest.raises(UsageError, match=f"sigma is {what} of the program, whose rows over the selection cannot"):
         mipfs.solve(Formulation(Problem(data(), M=M, C=C), program, sigma, {"w": w, "b": b}), "branch")
+
+
+@pytest.mark.parametrize("kind", ["joint", "reward", "charge", "stated"])
+def test_terms_of_sigma_alone_are_compared_whatever_is_drawn(kind: str) -> None:
+    """A reward for one pair of thirty features was met by none of the selections drawn: OPTIMAL, at twice the best."""
+    r, p = np.random.default_rng(1), 30
+    X = r.normal(size=(60, p))
+    known = Instance.from_arrays(X, np.where(X[:, 0] - X[:, 2] + 0.6 * r.normal(size=60) > 0, 1, -1))
+    w, b, xi, t = cp.Variable(p), cp.Variable(), cp.Variable(60, nonneg=True), cp.Variable(p)
+    sigma = cp.Variable(p, boolean=True)
+    rows = [cp.multiply(known.y, X @ w + b) + xi >= 1, cp.sum(sigma) <= 2]
+    rows += [cp.quad_over_lin(w[j], sigma[j]) <= t[j] for j in range(p)]
+    added = {"joint": 3 * cp.maximum(-sigma[10], -sigma[11]), "reward": -3 * sigma[10]}.get(kind, 0.2 * sigma[7])
+    program = cp.Problem(cp.Minimize(0.5 * cp.sum(t) + 0.1 * cp.sum(xi) + added), rows)
+    problem = Problem(known, M=2, C=0.1, lam={"x8": 0.2} if kind == "stated" else 0.0)
+    made = Formulation(problem, program, sigma, {"w": w, "b": b})
+    if kind == "stated":
+        found, wanted = (mipfs.solve(one, "branch", gap=1e-7).objective for one in (made, problem))
+        assert found == pytest.approx(wanted, rel=1e-7)
+        return
+    message = {"joint": "over sigma alone, which is not linear", "reward": "charges 'x11' -3, and the problem 0;"}
+    with pytest.raises(UsageError, match=message.get(kind, "charges 'x8' 0.2, and the problem 0; state")):
+        mipfs.solve(made, "branch")
