@@ -304,10 +304,7 @@ class Blocked(matrix.ByColumns, matrix.StoredMatrix):
     def __getitem__(self, key: tuple[Any, Any]) -> Any:
         rows, columns = key if isinstance(key, tuple) else (key, slice(None))
         if not (isinstance(rows, slice) and rows == slice(None)):
-            raise UsageError(
-                "data in blocks of columns is read by columns; take rows before `mipfs convert`, or give the file that "
-                "the column store was made of"
-            )
+            raise UsageError("data in blocks of columns is read by columns; take rows before `mipfs convert`")
         p = self.shape[1]
         ids = np.arange(*columns.indices(p)) if isinstance(columns, slice) else np.asarray(columns, dtype=np.int64)
         return self._gather_columns(np.where(ids < 0, ids + p, ids))

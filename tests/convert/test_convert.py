@@ -494,6 +494,7 @@ def test_folds_and_draws_of_a_store_are_refused_before_anything_is_solved(
         ("solve", "fsp-m", store, *asked, "--calibrate", "3"),
         ("path", store, "--M", "1:2", "--C", "1", "--folds", "3"),
         ("stability", store, *asked, "--draws", "2"),
+        ("bench", store, *asked, "--methods", "fgm", "-o", str(tmp_path / "b.json")),
     ):
         assert main([*command, "-q"]) == 2
         out, err = capsys.readouterr()

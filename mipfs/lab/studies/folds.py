@@ -101,6 +101,15 @@ def settle_folds(data: Instance, folds: Any) -> tuple[Instance, int]:
     return found, check_folds(found, len(pairs))
 
 
+def _require_memory(data: Instance, what: str) -> None:
+    """Refuse parts of the samples of a column store, which is read by columns."""
+    if data.is_in_files:
+        raise UsageError(
+            f"{what} for columns that lie in memory, and those of a column store lie in files; give the file that the "
+            "store was made of"
+        )
+
+
 def require_columns(problem: Problem, what: str, remedy: str) -> None:
     """Refuse parts of the samples of a problem whose atoms are made of all its samples, or whose columns lie in files.
 
@@ -114,11 +123,7 @@ def require_columns(problem: Problem, what: str, remedy: str) -> None:
     ------
     UsageError
     """
-    if problem.data.is_in_files:
-        raise UsageError(
-            f"{what} for columns that lie in memory, and those of a column store lie in files; give the file that the "
-            "store was made of"
-        )
+    _require_memory(problem.data, what)
     if problem.atoms.raw is not problem.data:
         made = "for atoms that are columns of the data, and these are made of all its samples"
         raise UsageError(f"{what} {made}; {remedy}")
@@ -208,6 +213,7 @@ def check_folds(data: Instance, k: Any) -> int:
     UsageError
         Another number; the class, or the column, that has too few samples or values for it is named.
     """
+    _require_memory(data, "folds are")
     split = data.split
     if split is not None and split.pairs:
         if k != len(split.pairs) or k < 2:
