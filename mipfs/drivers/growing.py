@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.atoms.implicit import ensure_one
+from mipfs.drivers.rounding import round_to
 from mipfs.drivers.searched import SearchedBound, search_root
 from mipfs.errors import UsageError
 from mipfs.inner.boolean import Boolean, SolvedRelaxation
@@ -38,6 +39,7 @@ from mipfs.result.result import Record
 from mipfs.run.part import PartialRun
 from mipfs.run.run import Run, Steps
 from mipfs.run.warm_up import prepare
+from mipfs.settings import RoundingSettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +144,7 @@ def run(run: Run, search: Callable[[Run], Steps]) -> Steps:
         held = problem.atoms.closed(np.union1d(held, missing))
         assert run.incumbent is not None
         start = tuple(problem.atoms.names[int(g)] for g in run.incumbent.selected)
+    _offer_nothing(run)
     run.outcome.proof = _joint_proof(run, root, best)
 
 
@@ -156,6 +159,14 @@ def _first_bound_and_atoms(run: Run) -> tuple[Root | SearchedBound, Integers] | 
         return None
     whole = solve_root(run)
     return whole, np.flatnonzero(_initial_atoms(run, whole, first))
+
+
+def _offer_nothing(run: Run) -> None:
+    """Where a limit came before any classifier: that of the selection that asks for nothing."""
+    if run.incumbent is None and not run.infeasible:
+        atoms = run.problem.atoms
+        part = run if atoms.is_held else PartialRun(run, atoms.closed(np.zeros(1, dtype=np.int64)))
+        round_to(part, [np.zeros(part.problem.atoms.count)], settings=RoundingSettings())
 
 
 def _prepare_part(part: ActiveRun) -> None:

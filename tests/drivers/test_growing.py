@@ -210,3 +210,21 @@ def test_the_kernels_of_a_part_are_compiled_while_the_clock_stands(monkeypatch: 
     assert result.status is Status.OPTIMAL
     assert result.seconds < 0.5
     assert 0 < asked[0] <= problem.atoms.count
+
+
+@pytest.mark.parametrize("kind", ["active", "pairs", "splines", "rows"])
+def test_a_limit_before_anything_was_found_leaves_a_classifier(kind: str) -> None:
+    """As it does where all atoms are in play: that of the selection that asks for nothing."""
+    problem = hard()
+    data = problem.data
+    if kind == "rows":
+        problem = problem.with_rows(np.ones((1, 60)), 2.0, np.inf).replace(forced_in=("x3",))
+    if kind in ("pairs", "splines"):
+        problem = Problem(data, M=3, C=10.0, atoms=mipfs.atoms.make(kind, data))
+    some = None if kind in ("pairs", "splines") else ("x5",)
+    result = mipfs.solve(problem, "branch", active=some, time_limit=0.0)
+    assert result.stop_reason is StopReason.TIME_LIMIT
+    assert result.status is Status.FEASIBLE
+    assert result.bound <= result.objective
+    assert kind != "rows" or ("x3" in result.selected and len(result.selected) >= 2)
+    assert mipfs.verify(result, data).accepted
