@@ -21,6 +21,7 @@ from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Dual, decode_dual, dual_value_below
+from mipfs.proof.evidence import no_dual
 from mipfs.run.run import Run
 from mipfs.selection.selection import Rows
 
@@ -125,6 +126,9 @@ def search_root(run: Run) -> SearchedBound:
         if run.must_stop or met or np.all(np.isin(ids, held)):
             break
         held = np.union1d(held, ids)
+    if best.lower < 0.0 and run.must_stop:  # α = 0 proves more, and no part comes that α is to choose atoms for
+        best = _judge_dual(problem, search, no_dual(problem))
+        run.raise_bound(max(0.0, best.lower))
     return best
 
 

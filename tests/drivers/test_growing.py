@@ -11,6 +11,7 @@ import pytest
 import mipfs
 from mipfs.atoms.groups import Groups
 from mipfs.atoms.made import Made
+from mipfs.atoms.pairs import Pairs
 from mipfs.atoms.tree import Tree
 from mipfs.data.instance import Instance
 from mipfs.drivers import growing
@@ -227,4 +228,13 @@ def test_a_limit_before_anything_was_found_leaves_a_classifier(kind: str) -> Non
     assert result.status is Status.FEASIBLE
     assert result.bound <= result.objective
     assert kind != "rows" or ("x3" in result.selected and len(result.selected) >= 2)
+    assert mipfs.verify(result, data).accepted
+
+
+def test_a_bound_is_never_below_that_of_no_dual_vector() -> None:
+    """The dual vector of the intercept alone proved -8.7e6 of the products of three features at a logistic loss."""
+    data = mipfs.read("instances/wdbc.svm", scale="standard")
+    problem = Problem(data, M=3, C=10.0, loss="logistic", bias=False, atoms=Pairs(data, degree=3))
+    result = mipfs.solve(problem, "branch", time_limit=0.0)
+    assert 0.0 <= result.bound <= result.objective
     assert mipfs.verify(result, data).accepted
