@@ -157,6 +157,7 @@ def _first_bound_and_atoms(run: Run) -> tuple[Root | SearchedBound, Integers] | 
     first, _ = run.cheapest()
     if first is None:
         return None
+    run.raise_bound(0.0)  # losses and costs are not negative; extra variables with costs are refused
     whole = solve_root(run)
     return whole, np.flatnonzero(_initial_atoms(run, whole, first))
 

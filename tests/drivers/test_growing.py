@@ -234,7 +234,10 @@ def test_a_limit_before_anything_was_found_leaves_a_classifier(kind: str) -> Non
 def test_a_bound_is_never_below_that_of_no_dual_vector() -> None:
     """The dual vector of the intercept alone proved -8.7e6 of the products of three features at a logistic loss."""
     data = mipfs.read("instances/wdbc.svm", scale="standard")
-    problem = Problem(data, M=3, C=10.0, loss="logistic", bias=False, atoms=Pairs(data, degree=3))
-    result = mipfs.solve(problem, "branch", time_limit=0.0)
-    assert 0.0 <= result.bound <= result.objective
-    assert mipfs.verify(result, data).accepted
+    plain = Problem(data, M=3, C=10.0, loss="logistic", bias=False)
+    dear = plain.replace(forced_in=("mean area",), lam=5.0)
+    pairs = plain.replace(atoms=Pairs(data, degree=3))
+    for problem, some in ((pairs, None), (plain, ("mean area",)), (dear, ("mean area",))):
+        result = mipfs.solve(problem, "branch", active=some, time_limit=0.0)
+        assert 0.0 <= result.bound <= result.objective
+        assert mipfs.verify(result, data).accepted
