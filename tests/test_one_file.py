@@ -582,6 +582,31 @@ def test_a_measure(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.objective == pytest.approx(min(values), rel=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("self.y * scores < 0.5", "self.y * scores < 0.3", r"it is not the most violated one, and no bound would hold"),
+        ("/ self.n, scores)", "/ self.n + 0.1, scores)", r"the loss of the true labels is 0.1, and must be 0"),
+        ("/ self.n, scores)", "* self.n, scores)", r"violated says a loss of 12, and a loss is from 0 to 1"),
+        ("return self.made(counts,", "return self.made(-counts.astype(int),", r"counts are from 0 to 1"),
+        ("return self.made(counts,", "return self.made(counts[1:],", r"toy_measure.py:\d+: ValueError"),
+        ("return self.made(", "return (", r"violated returns no Violated with a whole number for every sample"),
+        ("return Missed(name, y)", "return 3", r"create of toy_measure.py returns int, which is no object of"),
+        ("def create(", "def made(", r"toy_measure has no create, a function create\(name, y\)"),
+    ],
+)
+def test_a_measure_that_contradicts_itself_is_refused(
+    place: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, message: str
+) -> None:
+    """One whose labelling was not the most violated was answered OPTIMAL, at a wrong value."""
+    text = EXAMPLES["toy_measure"]
+    assert old in text
+    (place / "toy_measure.py").write_text(text.replace(old, new))
+    monkeypatch.setitem(measures.MEASURES, "missed", "toy_measure")
+    with pytest.raises(UsageError, match=f"the measure 'missed': .*{message}"):
+        mipfs.solve(Problem(make(), loss="structural", measure="missed", bias=False, M=2, C=50.0), "gbd")
+
+
 @pytest.mark.slow
 def test_a_baseline(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(baselines.BASELINES, "correlation", "toy_baseline")

@@ -10,14 +10,13 @@ number of samples of the other class on the wrong side of it (D = P·N). A measu
 
 from __future__ import annotations
 
-import importlib
-
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import UsageError
+from mipfs.measures import laws
 from mipfs.measures.base import Measure, Violated
-from mipfs.plumbing.registry import Registry
+from mipfs.plumbing.registry import Registry, part_of
 
 __all__ = ["MEASURES", "Measure", "Violated", "get_measure", "value"]
 
@@ -75,7 +74,9 @@ def get_measure(name: str, y: npt.ArrayLike, *, beta: float | None = None, k: in
             arguments["k"] = int(k)
     elif k is not None:
         raise UsageError(f"measure {name!r} has no k; leave it out, or ask for one of {', '.join(WITH_K)}")
-    found: Measure = importlib.import_module(MEASURES[name]).create(name, np.asarray(y, dtype=float), **arguments)
+    create = part_of(f"the measure {name!r}", MEASURES[name], "create", "a function create(name, y)")
+    laws.check(create, name)
+    found: Measure = create(name, np.asarray(y, dtype=float), **arguments)
     return found
 
 
