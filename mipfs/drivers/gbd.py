@@ -200,6 +200,8 @@ def _plant_master(
             value = relaxed.upper if np.isfinite(relaxed.upper) else relaxed.lower
             inner = np.where(relaxed.sigma > NEGLIGIBLE_SIGMA, relaxed.sigma, 0.0)
             supports.round(relaxed.cut.slopes)
+    if (start is None or start[0] < 0.0) and not problem.has_extra_costs:
+        start = 0.0, Evidence(np.empty(0, dtype=np.int64), np.empty(0))  # of α = 0: a limit came before another one
     scale = max(1e-6, abs(value))
     return Master(
         selection,

@@ -179,6 +179,8 @@ class SearchTree(TreeProof):
         none = self.relaxation.pricing.none
         bound, goes_in, goes_out = self.relaxation.bound(whole, outcome.q, y, states, cutoff)
         least, *others = self.relaxation.bound(nothing, outcome.q, none, states, cutoff)
+        if not self.run.problem.has_extra_costs:  # its value is what is forced in costs, whatever a sum takes off
+            least = max(least, 0.0)
         # A limit came so early that α = 0 proves more.
         if least > bound:
             bound, (goes_in, goes_out), whole, y = least, others, nothing, none

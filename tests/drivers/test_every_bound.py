@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import mipfs
 from mipfs.atoms.top import TopFeatures
 from mipfs.drivers import conic
 from mipfs.drivers.master import Master
@@ -361,3 +362,17 @@ def test_the_linear_oracle() -> None:
                 assert not allowed or min(totals) - Fraction(value) <= Fraction(1e-8) * Fraction(np.abs(cost).sum())
                 relaxed, below = selection.minimise_relaxed(cost)
                 assert relaxed is None or not allowed or Fraction(below) <= min(totals)
+
+
+@pytest.mark.parametrize("driver", ["branch", "gbd", "kelley"])
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_a_limit_that_comes_at_once_leaves_what_no_dual_vector_proves(loss: str, driver: str) -> None:
+    """That of the first dual vector was below 0 with the logistic loss: -4e12 by gbd, -7e-7 by branch."""
+    data = mipfs.read("instances/wdbc.svm", scale="standard")
+    problem = mipfs.Problem(data, M=3, C=1e4, loss=loss)
+    at_least = np.zeros((1, data.n_features))
+    at_least[0, :4] = 1.0
+    for one in (problem, problem.with_rows(at_least, 1.0, np.inf), problem.replace(forced_in=("mean area",))):
+        result = mipfs.solve(one, driver, time_limit=0.0)
+        assert 0.0 <= result.bound <= result.objective
+        assert mipfs.verify(result, data).accepted
