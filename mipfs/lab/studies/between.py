@@ -21,6 +21,7 @@ from mipfs import drivers
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.losses import is_joint
+from mipfs.plumbing.declared import Positive, check_value
 from mipfs.report.blocks import Curve, LineChart, Table
 from mipfs.report.numbers import list_names, number, percent
 from mipfs.report.visible import finite_or_none
@@ -91,6 +92,7 @@ def chord(low: tuple[float, float], high: tuple[float, float], C: float) -> floa
 
 def at(path: SolutionPath, C: float, data: Instance, selected: Sequence[str] | None, M: int | None) -> Between:
     """A set at C, by default the better one of those of the points on both sides (`SolutionPath.at`)."""
+    C = check_value("C", C, Positive)
     low, high = _neighbouring_points(path, C, M)
     check_carried(low.result, data)
     if selected is not None:

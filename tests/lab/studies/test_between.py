@@ -228,6 +228,8 @@ def test_a_set_is_the_one_that_is_named() -> None:
     X, y = draw(0)
     data = mipfs.Instance.from_arrays(X, y)
     found = mipfs.path(mipfs.Problem(data, M=M), C=[0.1, 1.0])
+    with pytest.raises(UsageError, match="C = 'x1' must be a positive number"):
+        found.at("x1", data)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="'x2' twice"):
         found.at(0.5, data, selected=["x2", "x2"])
     with pytest.raises(UsageError, match="give the names of the features"):
