@@ -147,7 +147,7 @@ def _cut_anew(table: Path, cells: Table, asked: _Cut) -> tuple[list[str], int | 
     """
     import numpy as np
 
-    from mipfs.lab.scorecard.indicators import Indicators, csv_text
+    from mipfs.lab.scorecard.indicators import Indicators, csv_text, number
     from mipfs.readers.columns import Table as Columns
     from mipfs.readers.labels import map_labels
     from mipfs.readers.sidecar import DataDescription
@@ -164,7 +164,8 @@ def _cut_anew(table: Path, cells: Table, asked: _Cut) -> tuple[list[str], int | 
     found = Indicators.of(cells, label, asked.thresholds or USUAL_THRESHOLDS, codes(asked.special or ()))
     positive = stated.positive if asked.label is None and asked.positive is None else asked.positive
     if positive is not None:
-        map_labels(Columns(None, np.array(cells[label])), positive, table)
+        numbers = [*map(number, cells[label])]  # as a reader has them
+        map_labels(Columns(None, np.array(cells[label] if None in numbers else numbers)), positive, table)
     texts = [csv_text(found.rows(cells)), f"{found.to_json()}\n", described(label, positive, asked.scale)]
     if features is None and each is None:
         return texts, None

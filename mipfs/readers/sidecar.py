@@ -180,7 +180,7 @@ class DataDescription:
         line = f'scale = "{scale}"'
         if "scale" in stated:
             text = re.sub(r"(?m)^[ \t]*scale[ \t]*=[^\r\n]*", line, self.text, count=1)
-        elif stated:
+        elif "data" in self.tables:
             text = re.sub(r"(?m)^[ \t]*\[[ \t]*data[ \t]*\][^\r\n]*", rf"\g<0>\n{line}", self.text, count=1)
         else:
             text = f"{self.text}\n[data]\n{line}\n".lstrip()

@@ -453,6 +453,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     "said",
     [
         None,
+        "[data]\n",
         "[features]\nnames = ['a', 'b']\n",
         "cost.a = 3\n[features]\nnames = ['a', 'b']\n",
         "[cost]\nscale = 2\n[features]\nnames = ['a', 'scale']\n[ data ] # as it is\r\nlicence = 'none'\r\n",

@@ -218,6 +218,11 @@ def test_what_counts_as_positive_and_the_scale_stand_beside_the_cut_table(
         assert main([*cut, "--positive", positive, "--scale", "standard"]) == 0
         found = mipfs.read(tmp_path / "b.csv")
         assert (found.labels.positive, found.scaling) == (positive, "standard")
+    (tmp_path / "n.csv").write_text("income,risk\n3,0\n4,1\n5,0\n6,1\n2,1\n")
+    for positive in ("0", "1.0"):  # a number is one however it is written
+        (tmp_path / "n.toml").write_text(f'[data]\nlabel = "risk"\npositive = {positive}\n')
+        assert main(["bins", str(tmp_path / "n.csv"), "-o", str(tmp_path / "c.csv"), "-q"]) == 0
+        assert mipfs.read(tmp_path / "c.csv").labels.positive == float(positive)
     assert main([*cut, "--positive", "god"]) == 2
     assert "positive = 'god' is not one of the labels 'bad' and 'good'" in capsys.readouterr().err
 
