@@ -40,8 +40,10 @@ def stated_loss(name: str) -> StatedLoss:
 
 
 def _test_conjugate(stated: StatedLoss, name: str) -> None:
-    """Reject a loss that is negative, rises with the margin, or states g(α) > ℓ(m) + αm in its box, as a box too large
-    does: no proof."""
+    """Reject a loss that is negative, rises with the margin, or states g(α) > ℓ(m) + αm in its box: no proof.
+
+    A box that is too large does the last.
+    """
     t, m = stated.max_slope, np.array(MARGINS)
     require(t > 0, f"the steepest slope of the loss {name!r} is stated as {t!r}")
     alpha = (t if t < np.inf else OPEN) * np.array(SHARES)[:, None]

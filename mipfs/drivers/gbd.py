@@ -33,7 +33,7 @@ from mipfs.inner.subproblem import Subproblem
 from mipfs.plumbing.arrays import Array, mask_of, scatter
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
-from mipfs.proof.evidence import COMBINED_SLACK, WIDE_WEIGHT_RATIO, Evidence, EvidenceTree
+from mipfs.proof.evidence import COMBINED_SLACK, WIDE_WEIGHT_RATIO, Evidence, EvidenceTree, no_evidence
 from mipfs.proof.saved import restored_cuts
 from mipfs.result.state import RunState
 from mipfs.run.carry import adapt_cuts
@@ -201,7 +201,7 @@ def _plant_master(
             inner = np.where(relaxed.sigma > NEGLIGIBLE_SIGMA, relaxed.sigma, 0.0)
             supports.round(relaxed.cut.slopes)
     if (start is None or start[0] < 0.0) and not problem.has_extra_costs:
-        start = 0.0, Evidence(np.empty(0, dtype=np.int64), np.empty(0))  # of α = 0: a limit came before another one
+        start = 0.0, no_evidence()  # a limit came before a better one
     scale = max(1e-6, abs(value))
     return Master(
         selection,

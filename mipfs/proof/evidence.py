@@ -49,6 +49,11 @@ class Evidence:
     place: int = -1
 
 
+def no_evidence() -> Evidence:
+    """That of α = 0, which no cut stands behind."""
+    return Evidence(np.empty(0, dtype=np.int64), np.empty(0))
+
+
 class EvidenceNode(Protocol):
     """What is asked of a node of the master's tree: its bound and what that rests on, its fixings, its place here."""
 
@@ -81,7 +86,7 @@ class EvidenceTree:
         self.lost = False
         self.tree = empty_proof(problem, pool.duals)
         self.used: list[Evidence] = []
-        self._nothing = Evidence(np.empty(0, dtype=np.int64), np.empty(0))
+        self._nothing = no_evidence()
 
     def split(self, node: EvidenceNode, feature: int) -> tuple[int, int]:
         """Places of the children of a node, which keeps what its own bound rests on."""
