@@ -133,7 +133,7 @@ def test_they_steer_and_leave_the_answer() -> None:
     asked = mipfs.Problem(mipfs.Instance.from_arrays(X, y), M=6, C=1.0)
     usual = mipfs.solve(asked, "branch", gap=1e-6)
     for step in (
-        TreeSettings(batch=1, level=0.0, far=0.0),
+        TreeSettings(batch=1, level=0.0, near=0.0),
         TreeSettings(batch=64, clear=0.0, roundings=0, rounding_every=7),
     ):
         other = mipfs.solve(asked, "branch", gap=1e-6, settings=BranchSettings(tree=step))

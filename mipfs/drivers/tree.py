@@ -264,15 +264,14 @@ class SearchTree(TreeProof):
 
     @property
     def within_reach(self) -> int:
-        """How many open nodes are worth handing out together: where the least bound is not near, it is lifted first.
+        """How many open nodes are worth handing out together: where the least bound is far, it is lifted first."""
+        return int(np.count_nonzero(self.waiting.bounds <= self.lifted_to(self.waiting.least, self.cutoff)))
 
-        Those whose bounds lie within a share of the way from the least one to the cutoff.
-        """
-        way = self.cutoff - self.waiting.least
-        if not way < math.inf or way <= self.settings.near * abs(self.cutoff):
-            return self.n_open
-        end = self.waiting.least + self.settings.reach * way
-        return int(np.count_nonzero(self.waiting.bounds <= end))
+    def lifted_to(self, least: float, cutoff: float) -> float:
+        """The bound up to which nodes are explored next: a share of the way to the cutoff, or all of it where near."""
+        way = cutoff - least
+        is_far = self.settings.near * abs(cutoff) < way < math.inf
+        return least + self.settings.level * way if is_far else cutoff
 
     def pop(self, count: int) -> OpenNodes:
         """The open nodes of least bound, at most `count`; those beyond the cutoff are closed."""
@@ -375,18 +374,17 @@ class SearchTree(TreeProof):
     def limits(self, bound: Array, cutoff: float) -> npt.NDArray[Any]:
         """How far the subtrees below nodes of these bounds are explored, and how far relaxations are solved.
 
-        A subtree is explored up to a share of the way to the cutoff, and all of it where that is near; in a large tree
-        less is near: a limit may end it. A relaxation is left at a share of its distance to the cutoff, and that of a
-        node that is far only once it lifts the bound.
+        Subtrees are explored up to a share of the way from the least of these bounds to the cutoff, and those of nodes
+        near the cutoff all the way. A relaxation is left at a share of its distance to the cutoff, and that of a node
+        that is far only once it lifts the bound.
         """
         settings = self.settings
         found = np.zeros(bound.size, LIMITS)
         found["cutoff"], found["tol"], found["level"] = cutoff, self.tol, math.inf
         if math.isfinite(cutoff):
-            near = settings.far if self.n_nodes >= settings.large else settings.near
-            way = cutoff - bound
-            found["level"] = np.where(way <= near * abs(cutoff), cutoff, bound + settings.level * way)
-            found["share"], found["rises"] = settings.clear, way > settings.far * abs(cutoff)
+            is_far = cutoff - bound > settings.near * abs(cutoff)
+            found["level"] = np.where(is_far, self.lifted_to(bound.min(initial=cutoff), cutoff), cutoff)
+            found["share"], found["rises"] = settings.clear, is_far
         if self.splits_apart:
             found["apart"] = self._count_apart(bound, cutoff)
         return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -138,9 +139,8 @@ def test_nodes_are_within_reach_where_they_lift_the_least_bound_or_it_is_near(
     warm, open_nodes = WarmStart(np.zeros(K, np.float32), 0.0, 0.0), NodeQueue()
     for place, bound in enumerate(bounds):
         open_nodes.extend(pack_open_node(np.full(K, FREE, np.int8), warm, bound, place, place))
-    tree = SimpleNamespace(
-        waiting=open_nodes, cutoff=cutoff, settings=TreeSettings(reach=0.1, near=0.1), n_open=len(bounds)
-    )
+    tree = SimpleNamespace(waiting=open_nodes, cutoff=cutoff, settings=TreeSettings(level=0.1, near=0.1))
+    tree.lifted_to = partial(SearchTree.lifted_to, tree)
     assert SearchTree.within_reach.fget(tree) == count  # type: ignore[attr-defined]
 
 
