@@ -222,7 +222,7 @@ class SearchSettings(Declared):
     """Units of work that they may take there until the first climb has ended."""
     fruitless: Excess = 4.0
     """They end at this multiple of the SVMs that the last improvement took."""
-    patience: Excess = 100.0
+    patience: Excess = 50.0
     """The last improvement is taken to have come no earlier than at this work."""
     call: Excess = 8e5
     """What the call of an SVM costs, in the multiplications of `unit`. This and the next two are measured on sonar
