@@ -218,7 +218,7 @@ class SearchSettings(Declared):
     """Units of the tree's work to each of them, but for the first: a small tree pays for what several find."""
     dear: Positive = 0.15
     """Units that an SVM costs from which on there are as many from the start: some hundred take a second."""
-    brief: Excess = 2.0
+    brief: Excess = 1.0
     """Units of work that they may take there until the first climb has ended."""
     fruitless: Excess = 4.0
     """They end at this multiple of the SVMs that the last improvement took."""
