@@ -268,10 +268,10 @@ class SearchTree(TreeProof):
         return int(np.count_nonzero(self.waiting.bounds <= self.lifted_to(self.waiting.least, self.cutoff)))
 
     def lifted_to(self, least: float, cutoff: float) -> float:
-        """The bound up to which nodes are explored next: a share of the way to the cutoff, or all of it where near."""
+        """The bound up to which nodes are explored next: a step above the least one, or the cutoff where it is near."""
         way = cutoff - least
         is_far = self.settings.near * abs(cutoff) < way < math.inf
-        return least + self.settings.level * way if is_far else cutoff
+        return least + self.settings.level * max(abs(cutoff), way) if is_far else cutoff
 
     def pop(self, count: int) -> OpenNodes:
         """The open nodes of least bound, at most `count`; those beyond the cutoff are closed."""
@@ -374,8 +374,8 @@ class SearchTree(TreeProof):
     def limits(self, bound: Array, cutoff: float) -> npt.NDArray[Any]:
         """How far the subtrees below nodes of these bounds are explored, and how far relaxations are solved.
 
-        Subtrees are explored up to a share of the way from the least of these bounds to the cutoff, and those of nodes
-        near the cutoff all the way. A relaxation is left at a share of its distance to the cutoff, and that of a node
+        Subtrees are explored up to a line a step above the least of these bounds, and those of nodes near the cutoff
+        all the way. A relaxation is left at a share of its distance to the cutoff, and that of a node
         that is far only once it lifts the bound.
         """
         settings = self.settings

@@ -152,10 +152,10 @@ class TreeSettings(Declared):
     """Nodes further below the cutoff than this share of it are far: their bound is what a limit leaves, so that they
     are left only once they rise above their parent's bound. Subtrees below the others are explored at once, all the
     way. At 0.1 spambase, M = 10, leaves 8.0% after 10 s, at this 5.0%."""
-    level: Part = 0.02
-    """While the least bound is far, all nodes below this share of the way from it to the cutoff are handed out, and
-    explored up to there: what lies beyond adds nothing to what a limit leaves. At a quarter of the way from each node's
-    own bound leukemia, M = 5, leaves 47.8% after 15 s, at this 43.2%."""
+    level: Part = 0.01
+    """While the least bound is far, all nodes up to a line are handed out, and explored up to there: this share of the
+    cutoff above the least bound, or of the way to the cutoff where that is more. What lies beyond adds nothing to what
+    a limit leaves: explored up to a quarter of the way, colon, M = 5, leaves 56% after 10 s, at this 52%."""
     roundings: Natural = 50
     """The first nodes, which are all rounded to an incumbent: most incumbents come early."""
     rounding_every: Count = 50
