@@ -160,7 +160,7 @@ def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     return found
 
 
-BY_DRAW = "by draw (three seeds at each of two sizes)"
+BY_DRAW = "by draw (six seeds at each of two sizes)"
 """Of the made types."""
 
 
