@@ -1,13 +1,13 @@
 """What do other people's solvers make of the declared models: who reads them, who is right, and how long it takes?
 
 python benchmarks/declared_solvers.py            # writes reports/declared_solvers.md
-pip install pyscipopt                            # SCIP, which is no dependency of this package
+pip install pyscipopt casadi                     # SCIP and Bonmin, which are no dependencies of this package
 
 FSP-M as `mipfs.models` declares it, given to the solvers of Pyomo and CVXPY, and to the drivers of this package.
 MindtPy and GDPopt come with Pyomo; MindtPy asks for an NLP solver (ipopt, GAMS or BARON), GDPopt's LOA and RIC for one
 that gives dual values. GDPopt's LBB hands a model without disjunctions to its MINLP solver as it stands. A value is
 right where it is the proven optimum of `branch` at a gap of 1e-6 to within 1e-4 of it; one below it is of a point that
-violates its rows, by as much as the solver allows.
+violates its rows, by as much as the solver allows. Bonmin, which CasADi carries, reads the .nl file that Pyomo writes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ import logging
 import os
 import platform
 import resource
+import tempfile
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -78,6 +80,22 @@ def by_cvxpy(name: str, **options: Any) -> Solve:
     return solve
 
 
+def by_bonmin(data: Instance, params: dict[str, Any]) -> tuple[float, str]:
+    """Bonmin of CasADi on the .nl file of the model that `models.fsp_m` declares."""
+    casadi = import_module("casadi")
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "model.nl")
+        models.fsp_m(data, **params).write(path, format="nl")
+        read = casadi.NlpBuilder()
+        read.import_nl(path, {})
+    program = {"x": casadi.vertcat(*read.x), "f": read.f, "g": casadi.vertcat(*read.g)}
+    quiet = {"time_limit": LIMIT, "bb_log_level": 0, "nlp_log_level": 0}
+    options = {"discrete": list(read.discrete), "print_time": False, "bonmin": quiet}
+    solver = casadi.nlpsol("solver", "bonmin", program, options)
+    found = solver(x0=read.x_init, lbx=read.x_lb, ubx=read.x_ub, lbg=read.g_lb, ubg=read.g_ub)
+    return float(found["f"]), str(solver.stats()["return_status"]).lower()
+
+
 def by_driver(name: str) -> Solve:
     """A driver of this package, on the same declared model."""
 
@@ -103,6 +121,7 @@ SOLVERS: dict[str, Solve] = {
         f"Pyomo, MindtPy {name}": by_pyomo("mindtpy", strategy=name, mip_solver="appsi_highs", time_limit=LIMIT)
         for name in ("OA", "ECP", "GOA")
     },
+    "CasADi, Bonmin": by_bonmin,
     "CVXPY, SCIP on big-M": by_cvxpy("SCIP", scip_params=CPU),
     "CVXPY, HiGHS on big-M": by_cvxpy("HIGHS"),
 }
@@ -145,8 +164,8 @@ def lines_of(loss: str) -> list[list[str]]:
 
 def list_versions() -> str:
     """Of the packages that had a part."""
-    found = []
-    for name in ("mipfs", "pyomo", "cvxpy", "pyscipopt", "highspy"):
+    found = [f"mipfs {mipfs.__version__}"]  # that of an installation may be older than the checkout
+    for name in ("pyomo", "cvxpy", "pyscipopt", "highspy", "casadi"):
         try:
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:
