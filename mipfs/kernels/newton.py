@@ -3,8 +3,9 @@
     min ½‖w‖² + L(A u),  u = (w, b),  low ≤ w ≤ high,  least ≤ D w ≤ most
 
 With the rows a_i = y_i (z_i, 1) and m = Au, Newton's matrix is diag(1, …, 1, 0) + Σ_J h_i a_i a_i' over the rows J
-whose loss has a curvature h_i = c_i ℓ''(m_i): a step costs two passes over the rows and the smaller of two systems. A
-is dense and row-major, or the triple (data, indices, indptr) of a CSR matrix.
+whose loss has a curvature h_i = c_i ℓ''(m_i): a step costs two passes over the rows and the smaller of two systems, or
+conjugate gradients where those cost more than their passes over J. A is dense and row-major, or the triple (data,
+indices, indptr) of a CSR matrix.
 
 A loss whose slope jumps is smoothed by multipliers α and a step ρ, of the hinge to β_i = clip(α_i + ρ(1 − m_i), 0,
 c_i); between minimisations α ← β and ρ grows (augmented Lagrangian: Hestenes 1969, Powell 1969; for machine learning
@@ -39,6 +40,12 @@ FLAT, SEARCHES = 0.1, 40
 """A step ends where the slope is at most this share of the first one; points of a line search at most."""
 EASY, HARD = 12, 30
 """A minimisation of at most EASY steps lets ρ grow; one of more than HARD takes it back."""
+EXACTNESS = 1e-3
+"""Conjugate gradients end where the residual of Newton's system is at most this share of the gradient, in lengths by
+the diagonal."""
+GRADIENTS, GRADIENTS_SHARE = 20, 0.1
+"""Conjugate gradients are tried where that many of their passes cost at most this share of the direct solution, and
+given up at it."""
 STALE = 20
 """Newton's steps of a smooth loss that leave no less to gain than an earlier one: rounding lets no more be gained."""
 NOTHING, NOTHING_OF_ROWS = 1e-3, 1e-9
@@ -132,6 +139,11 @@ def n_rows(A: Any) -> int:
     raise NotImplementedError
 
 
+def n_stored(A: Any) -> int:
+    """The numbers that A stores."""
+    raise NotImplementedError
+
+
 def dot_row(A: Any, i: int, u: Any) -> float:
     """a_i'u."""
     raise NotImplementedError
@@ -139,6 +151,11 @@ def dot_row(A: Any, i: int, u: Any) -> float:
 
 def add_row(A: Any, i: int, scale: float, out: Any) -> None:
     """out += scale * a_i."""
+    raise NotImplementedError
+
+
+def add_squares(A: Any, i: int, scale: float, out: Any) -> None:
+    """out += scale * a_i∘a_i."""
     raise NotImplementedError
 
 
@@ -152,6 +169,13 @@ def _n_rows(A):  # type: ignore[no-untyped-def]
     if isinstance(A, types.Array):
         return lambda A: A.shape[0]
     return lambda A: A[2].size - 1
+
+
+@overload(n_stored, inline="always")
+def _n_stored(A):  # type: ignore[no-untyped-def]
+    if isinstance(A, types.Array):
+        return lambda A: A.size
+    return lambda A: A[0].size
 
 
 @overload(dot_row, inline="always", jit_options={"fastmath": True})
@@ -194,6 +218,24 @@ def _add_row(A, i, scale, out):  # type: ignore[no-untyped-def]
     return csr
 
 
+@overload(add_squares, inline="always")
+def _add_squares(A, i, scale, out):  # type: ignore[no-untyped-def]
+    if isinstance(A, types.Array):
+
+        def dense(A, i, scale, out):  # type: ignore[no-untyped-def]
+            for j in range(out.size):
+                out[j] += scale * A[i, j] * A[i, j]
+
+        return dense
+
+    def csr(A, i, scale, out):  # type: ignore[no-untyped-def]
+        data, indices, indptr = A
+        for s in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            out[np.uint64(indices[s])] += scale * data[s] * data[s]
+
+    return csr
+
+
 @overload(copy_row, inline="always")
 def _copy_row(A, i, scale, out):  # type: ignore[no-untyped-def]
     if isinstance(A, types.Array):
@@ -228,6 +270,21 @@ def margins(A, u, out):  # type: ignore[no-untyped-def]
     """out_i = a_i'u."""
     for i in range(out.size):
         out[i] = dot_row(A, i, u)
+
+
+@compiled(fastmath=True)
+def dot_rows(A, rows, u, out):  # type: ignore[no-untyped-def]
+    """out_r = a_i'u of the rows i = `rows`[r]."""
+    for r in range(rows.size):
+        out[r] = dot_row(A, rows[r], u)
+
+
+@compiled(fastmath=True)
+def add_curved(A, rows, curve, u, out):  # type: ignore[no-untyped-def]
+    """out += Σ over `rows` of h_i a_i a_i'u, h = `curve`."""
+    for r in range(rows.size):
+        i = rows[r]
+        add_row(A, i, curve[i] * dot_row(A, i, u), out)
 
 
 @compiled()
@@ -354,41 +411,97 @@ def direction_by_rows(A, inner, curve, g, k, out):  # type: ignore[no-untyped-de
     """
     d = g.size
     count = inner.size
-    R = np.empty((count, d))
+    row = np.empty(d)
     K = np.empty((count, count))
     lam = np.empty(count)
     y = np.empty(count)
     for r in range(count):
-        copy_row(A, inner[r], 1.0, R[r])
-        for s in range(r + 1):
-            K[r, s] = dot(R[r, :k], R[s, :k])
+        copy_row(A, inner[r], 1.0, row)
+        y[r] = row[d - 1]
+        row[k:] = 0.0
+        dot_rows(A, inner[: r + 1], row, K[r])
         K[r, r] += 1.0 / curve[inner[r]]
-        lam[r] = -dot(R[r, :k], g[:k])
-        y[r] = R[r, d - 1]
+        lam[r] = -dot(row, g)
     cholesky_in_place(K)
     cholesky_solve(K, lam)
+    db = 0.0
     if d > k:
         # λ is affine in db; y_J'λ = −g_b says what db is.
         second = y.copy()
         cholesky_solve(K, second)
-        out[k] = (-g[k] - dot(y, lam)) / dot(y, second)
+        db = (-g[k] - dot(y, lam)) / dot(y, second)
         for r in range(count):
-            lam[r] += out[k] * second[r]
+            lam[r] += db * second[r]
     for j in range(k):
         out[j] = -g[j]
     for r in range(count):
-        for j in range(k):
-            out[j] -= lam[r] * R[r, j]
+        add_row(A, inner[r], -lam[r], out)
+    out[k:] = db
 
 
 @compiled()
-def newton_direction(A, inner, curve, g, k, out, rows):  # type: ignore[no-untyped-def]
-    """Solve (diag(1…1, 0) + Σ_J h_i a_i a_i') out = −g, h = `curve`; by the smaller of the d×d and |J|×|J| systems."""
+def direction_by_gradients(A, inner, curve, g, k, out, most):  # type: ignore[no-untyped-def]
+    """The direction of `direction_by_columns` by conjugate gradients; False where `most` steps do not lead to it.
+
+    They are preconditioned by the diagonal (Hestenes and Stiefel 1952); z is the residual r divided by it.
+    """
+    d = g.size
+    diagonal = np.zeros(d)
+    diagonal[:k] = 1.0
+    for r in range(inner.size):
+        add_squares(A, inner[r], curve[inner[r]], diagonal)
+    residual = -g
+    z = residual / diagonal
+    way = z.copy()
+    product = np.empty(d)
+    out[:] = 0.0
+    size = dot(residual, z)
+    enough = EXACTNESS**2 * size
+    for _ in range(most):
+        if not size > enough:
+            return True
+        product[:k] = way[:k]
+        product[k:] = 0.0
+        add_curved(A, inner, curve, way, product)
+        t = size / dot(way, product)
+        before = size
+        for j in range(d):
+            out[j] += t * way[j]
+            residual[j] -= t * product[j]
+            z[j] = residual[j] / diagonal[j]
+        size = dot(residual, z)
+        for j in range(d):
+            way[j] = z[j] + size / before * way[j]
+    return not size > enough
+
+
+@compiled()
+def gradients_at_most(A, n_inner, d):  # type: ignore[no-untyped-def]
+    """How many conjugate gradients may be tried: their passes cost a share of what the direct solution does, or none.
+
+    In multiplications: |J|d²/2 + d³/6 by columns, half of |J| times the numbers of J's rows and |J|³/6 by rows.
+    """
+    numbers = n_stored(A) / n_rows(A) * n_inner
+    direct = n_inner * d * d / 2 + d**3 / 6 if n_inner >= d else n_inner * numbers / 2 + n_inner**3 / 6
+    most = np.int64(GRADIENTS_SHARE * direct / (2.0 * numbers + 8.0 * d))
+    return most if most >= GRADIENTS else 0
+
+
+@compiled()
+def newton_direction(A, inner, curve, g, k, out, rows, is_easy):  # type: ignore[no-untyped-def]
+    """Solve (diag(1…1, 0) + Σ_J h_i a_i a_i') out = −g, h = `curve`, by the way that costs least.
+
+    Conjugate gradients are for what is easy: where a minimisation has gone on for long, its steps are to be exact.
+    """
     if inner.size == 0:
         # No row has curvature: the matrix is the identity in w, and b takes a step of the gradient.
         for j in range(g.size):
             out[j] = -g[j]
-    elif inner.size >= g.size:
+        return
+    most = gradients_at_most(A, inner.size, g.size) if is_easy else 0
+    if most > 0 and direction_by_gradients(A, inner, curve, g, k, out, most):
+        return
+    if inner.size >= g.size:
         direction_by_columns(A, inner, curve, g, k, out, rows)
     else:
         direction_by_rows(A, inner, curve, g, k, out)
@@ -440,7 +553,7 @@ def minimise(given, ends, u, alpha, multipliers, state, pace):  # type: ignore[n
         stale = 0 if error < least_error else stale + 1
         least_error = min(least_error, error)
         is_least = (moves > 0 and error <= enough) if is_smoothed else (error <= enough or stale > STALE)
-        if not (is_least or error <= nothing * pace.tol * primal) and _newton_step(given, ends, at, state[0]):
+        if not (is_least or error <= nothing * pace.tol * primal) and _newton_step(given, ends, at, state[0], moves):
             state[2] += 1.0
             moves += 1
             continue
@@ -561,8 +674,8 @@ def _gradient_and_free_set(given, ends, at, rho):  # type: ignore[no-untyped-def
 
 
 @compiled(nogil=True)
-def _newton_step(given, ends, at, rho):  # type: ignore[no-untyped-def]
-    """Take Newton's step over the coordinates that may move; False where none descends."""
+def _newton_step(given, ends, at, rho, moves):  # type: ignore[no-untyped-def]
+    """Take Newton's step, number `moves` of a minimisation, where coordinates may move; False where none descends."""
     low, high, u, way = ends.low, ends.high, at.u, at.way
     curvature(given.loss.curvature, at.beta, given.c, rho, at.inner, at.curve, at.sums)
     inner = at.inner[: np.int64(at.sums[0])]
@@ -571,7 +684,7 @@ def _newton_step(given, ends, at, rho):  # type: ignore[no-untyped-def]
     if low.size > 0 or ends.D.shape[0] > 0:
         most, first = _projected_direction(given, ends, at, inner, rho)
     else:
-        newton_direction(given.A, inner, at.curve, at.g, given.k, way, at.block)
+        newton_direction(given.A, inner, at.curve, at.g, given.k, way, at.block, moves < EASY)
     f0 = dot(at.g, way)
     if not f0 < 0.0:
         return False

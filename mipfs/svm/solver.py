@@ -38,6 +38,9 @@ leave some dozens of kinds."""
 WARM_RHO_SHARE = 1e-3
 """A warm start begins at this share of the last step ρ, which was made for the end: at 1e-2 an SVM beside the last one
 takes up to three times the steps (w8a 32 for 11, usps 60 for 37), at 0.1 up to ten times, at 1e-4 as many."""
+FIRST_RHO_OF_ROWS = 100.0
+"""ρ of a cold start through the mean of ‖a_i‖² where there are as many weights as samples: those are separable mostly,
+and their multipliers are like 1/‖a_i‖², however large C."""
 MOST_ATTEMPTS, RESTART_ATTEMPT = 6, 3
 """Attempts at the asked gap, each ten times tighter; at number RESTART_ATTEMPT the warm start is thrown away."""
 
@@ -160,11 +163,14 @@ class SvmSolver(ABC):
         k = ids.size
         u, alpha, rho = self._starting_values(k, root, shift, start)
         rows, c, kind, signs = self._distinct_rows(A, ids)
+        gentle = _gentle_rho(rows, c.size, k)
+        rho = rho if start is not None else min(rho, gentle)
         best = None
         steps = 0
         for attempt in range(MOST_ATTEMPTS):
             if attempt == RESTART_ATTEMPT:
                 u, alpha, rho = self._starting_values(k, root, shift, None)
+                rho = min(rho, gentle)
             goal = max(tol * 0.1**attempt, 1e-15)
             self.until = self.enough / self.size if attempt == 0 else np.inf
             own = alpha if kind is None else np.bincount(kind, alpha).astype(float)
@@ -280,6 +286,14 @@ class SvmSolver(ABC):
         moved = np.abs(block.center) + np.abs(data.shift[ids]) / data.scale[ids]
         doubt = 4.0 * (ids.size + 8) * U * (abs(b) + float((block.largest() + moved) @ np.abs(w)))
         return (1.0 / (least - doubt) + 4.0 * U if least > doubt else np.inf), doubt
+
+
+def _gentle_rho(rows: Any, n: int, k: int) -> float:
+    """The step ρ that n samples with at least as many weights k start with at most; see `FIRST_RHO_OF_ROWS`."""
+    if k < n:
+        return math.inf
+    numbers = rows[0] if isinstance(rows, tuple) else rows
+    return FIRST_RHO_OF_ROWS * n / max(float(np.vdot(numbers, numbers)), 1e-300)
 
 
 class ColumnShift:

@@ -15,14 +15,18 @@ from mipfs.kernels.newton import (
     Ends,
     NewtonPace,
     SvmRows,
+    add_curved,
     add_gram,
     cholesky_in_place,
     cholesky_solve,
     combine_rows,
     direction_by_columns,
+    direction_by_gradients,
     direction_by_rows,
     dot,
+    dot_rows,
     gather,
+    gradients_at_most,
     margins,
     minimise,
     newton,
@@ -124,7 +128,7 @@ def test_newton_directions_solve_their_system(n: int, k: int, bias: bool, is_spa
     curve, g = r.uniform(0.5, 2.0, n), r.normal(size=d)
     for inner in (np.arange(n), np.arange(0, n, 3), np.empty(0, np.int64)):
         out, rows = np.empty(d), np.empty((min(kernels.ROWS_PER_BLOCK, n), d))
-        newton_direction(held(A, is_sparse), inner, curve, g, k, out, rows)
+        newton_direction(held(A, is_sparse), inner, curve, g, k, out, rows, True)
         if inner.size == 0:
             np.testing.assert_array_equal(out, -g)
             continue
@@ -139,6 +143,40 @@ def test_newton_directions_solve_their_system(n: int, k: int, bias: bool, is_spa
         direction_by_rows(held(A, is_sparse), inner, curve, g, k, by_rows)
         for other in (by_columns, by_rows):
             np.testing.assert_allclose(M @ other, -g, atol=1e-8 * (1.0 + np.abs(M).max()))
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(("n", "k"), [*SIZES, (40, 60)])
+def test_conjugate_gradients_lead_to_the_same_direction(n: int, k: int, bias: bool, is_sparse: bool) -> None:
+    A, _, _ = drawn(n, k, bias=bias)
+    r, d = np.random.default_rng(n + k), k + bias
+    curve, g, inner = r.uniform(0.5, 2.0, n), r.normal(size=d), np.arange(0, n, 2)
+    M = np.diag(np.append(np.ones(k), np.zeros(int(bias)))) + A[inner].T @ (curve[inner, None] * A[inner])
+    wanted, out, product = np.linalg.solve(M, -g), np.full(d, 7.0), np.zeros(d)
+    assert direction_by_gradients(held(A, is_sparse), inner, curve, g, k, out, 20 * d)
+    apart = out - wanted
+    # The residual is small in lengths by the diagonal: ‖r‖ there is at most the share of ‖g‖.
+    residual = M @ apart
+    assert residual @ (residual / np.diag(M)) <= 1.01 * kernels.EXACTNESS**2 * (g @ (g / np.diag(M)))
+    add_curved(held(A, is_sparse), inner, curve, wanted, product)
+    np.testing.assert_allclose(product, A[inner].T @ (curve[inner] * (A[inner] @ wanted)), atol=1e-11)
+    dots = np.empty(inner.size)
+    dot_rows(held(A, is_sparse), inner, wanted, dots)
+    np.testing.assert_allclose(dots, A[inner] @ wanted, atol=1e-12)
+    if d > 3:  # one step is not enough, and says so
+        assert not direction_by_gradients(held(A, is_sparse), inner, curve, g, k, out, 1)
+
+
+def test_conjugate_gradients_are_tried_where_a_share_of_the_direct_solution_pays_for_them() -> None:
+    small, _, _ = drawn(200, 20)
+    assert gradients_at_most(held(small, False), 200, 21) == 0
+    many = sparse.random_array((3_000, 4_000), density=1e-3, rng=np.random.default_rng(0), format="csr")
+    A = many.data, many.indices.astype(np.int32), many.indptr.astype(np.int64)
+    passes = gradients_at_most(A, 3_000, 4_000)
+    direct = 3_000 * many.nnz / 2 + 3_000**3 / 6
+    assert passes >= kernels.GRADIENTS
+    assert passes == int(kernels.GRADIENTS_SHARE * direct / (2.0 * many.nnz + 8.0 * 4_000))
 
 
 def declared(A: Array, c: Array, k: int, loss: str) -> float:
