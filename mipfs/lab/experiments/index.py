@@ -53,6 +53,8 @@ HONEST = (
     "confirmed (open before), and the burden at half of the features not shown (refuted before). That GBD-M beats RFE "
     "with 800 features was confirmed while 16 units were older than that, and is not shown, as it was at first. "
     "The other studies were measured again on 29 and 30 November, with one commit of the code; no verdict changed. "
+    "The five folds of sms_spam_counts of the study of exactness came last, at a later commit: at the first, one SVM "
+    "on all of its 8,890 words had not ended after half an hour, which takes a second there. "
     "The made types, the wide groups, densities, texts and growing rows of Tan 2014 have six draws since, in place of "
     "three, which were seen; with them the refit of the ℓ1-SVM on texts became refined (not shown before). "
     "Some 300 units were picked by hand within a limit of time: cheap ones, and those of claims "
