@@ -299,6 +299,7 @@ class BranchAndBound:
             anchors.open_root()
         else:
             self.tree.open_root()
+        self.beside.after_root()
         _report_progress(run, self.tree, self.tree.bound, anchors)
 
     def _try_replant(self, old: OldTree) -> bool:

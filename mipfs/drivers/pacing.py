@@ -110,10 +110,19 @@ class PacedSearch:
             return
         if run.options.start is None and run.warm is None:
             supports.grow()
-        if min(run.problem.data.n_samples, run.problem.atoms.count) >= run.settings.root.large:
+        is_large = min(run.problem.data.n_samples, run.problem.atoms.count) >= run.settings.root.large
+        is_long = run.incumbent is not None and run.incumbent.selected.size >= self.settings.long
+        if is_large and not is_long:
             # a climb costs a small part of the root
             supports.splice(most=self.settings.spliced)
             climb(supports, supports.pool, (run.settings.swaps.few,), self.settings.climbed)
+
+    def after_root(self) -> None:
+        """Splice the support that the root points to, and the incumbent."""
+        run, supports = self._tree.run, self._tree.supports
+        if supports.validator is None and not run.is_optimal:
+            for begin in (self._tree.pointed_to(), None):
+                supports.splice(begin, self.settings.spliced)
 
     def round(self) -> None:
         """Round the weights that explorations left for it, to incumbents; where nothing is out, leaves are closed."""

@@ -236,7 +236,10 @@ class SearchSettings(Declared):
     pause: Excess = 10.0
     """Units of work that they may take there, where these are more SVMs."""
     spliced: Natural = 100
-    """SVMs at most of the splicing before the root, so that a short limit sees a root."""
+    """SVMs at most of the splicing before the root, so that a short limit sees a root; and of that after it."""
+    long: Count = 30
+    """Features of a support that is not spliced before the root, nor climbs there: its SVMs are dear, and many. What
+    the root points to is spliced all the same."""
     climbed: Natural = 300
     """SVMs at most of the climb before the root, for the same reason."""
     rest: Excess = 100.0

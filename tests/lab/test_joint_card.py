@@ -335,6 +335,30 @@ def test_an_interrupt_of_the_real_weights_ends_the_card(monkeypatch: pytest.Monk
     card.save(tmp_path / "c.json")
 
 
+@pytest.mark.parametrize(
+    "name", ["_points_on_candidates", "_centre_intercept", "_solve_guide", "JointSearch", "_card_of_search"]
+)
+def test_an_interrupt_between_two_searches_loses_no_card(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(120, 24))
+    y = np.where(X @ rng.normal(size=24) + rng.normal(size=120) > 0, 1.0, -1.0)
+    data = Instance.from_arrays(X, y, scale="standard")
+    result = mipfs.solve(mipfs.Problem(data, M=5, loss="logistic"))
+    whole = getattr(together, name)
+
+    def struck(*given: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return whole(*given)
+
+    monkeypatch.setattr(together, name, struck)
+    card = mipfs.scorecard(result, data, joint=True, gap=0.0)
+    # After the search nothing is left to stop, and rounding leaves a gap of more than 0.
+    is_late = name == "_card_of_search"
+    reason = mipfs.StopReason.NUMERICAL if is_late else mipfs.StopReason.INTERRUPTED
+    assert (card.status, card.stop_reason) == (mipfs.Status.FEASIBLE, reason)
+    assert mipfs.verify(card, data).accepted
+
+
 def test_what_is_left_out_stays_out(tmp_path: Path) -> None:
     data = mipfs.read(table(tmp_path, 5), scale="standard")
     free = mipfs.scorecard(mipfs.solve(mipfs.Problem(data, M=2)), data, points=3, joint=True)

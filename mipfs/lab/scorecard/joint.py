@@ -29,7 +29,7 @@ from mipfs.lab.scorecard.cone import ConeProof, Ground, Whole, solve_cone
 from mipfs.lab.scorecard.search import ROUNDED_AT_A_NODE, ROUNDED_AT_THE_ROOT, BoxNode, BoxSearch, reason_of_interrupt
 from mipfs.lab.scorecard.within import PlacedRows, largest_sum
 from mipfs.plumbing.arrays import Array
-from mipfs.plumbing.signals import hold_signals, is_any_interrupted
+from mipfs.plumbing.signals import hearing_signals, hold_signals, is_any_interrupted
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import SCREENED
 from mipfs.result.gap import relative_gap
@@ -309,19 +309,20 @@ class JointSearch:
         root = np.full(len(self.among.names), OPEN, dtype=np.int8)
         self._push_part(replace(self._make_part(0, root), guide=0 if self.guide.feature.size else -1))
         try:
-            while self._heap and self._heap[0][0] < self.cutoff:
-                if is_any_interrupted():  # what ran before it took the signal as its own
-                    reason = reason_of_interrupt()
-                    break
-                if time.monotonic() >= self.deadline:
-                    reason = StopReason.TIME_LIMIT
-                    break
-                size = len(self.tree.split)
-                children = self._children_of(self._heap[0][2])
-                with hold_signals():  # no child is lost
-                    heapq.heappop(self._heap)
-                    for child in children:
-                        self._push_part(child)
+            with hearing_signals():
+                while self._heap and self._heap[0][0] < self.cutoff:
+                    if is_any_interrupted():  # what ran before it took the signal as its own
+                        reason = reason_of_interrupt()
+                        break
+                    if time.monotonic() >= self.deadline:
+                        reason = StopReason.TIME_LIMIT
+                        break
+                    size = len(self.tree.split)
+                    children = self._children_of(self._heap[0][2])
+                    with hold_signals():  # no child is lost
+                        heapq.heappop(self._heap)
+                        for child in children:
+                            self._push_part(child)
         except KeyboardInterrupt:
             if self._heap and self.tree.split[self._heap[0][2].place] != LEAF:
                 self.tree.reopen(self._heap[0][2].place, size)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +20,7 @@ from mipfs.lab.scorecard.search import BoxSearch
 from mipfs.losses import get_loss, is_joint
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import Count, Gap, Natural, Seconds, check_arguments
-from mipfs.plumbing.signals import hearing_signals
+from mipfs.plumbing.signals import hearing_signals, hold_signals
 from mipfs.problem import Problem
 from mipfs.result.advice import ends_all
 from mipfs.result.posed import posed_again, why_other_data
@@ -110,23 +109,22 @@ def _best_card(
     """The card of the features of a result, or the best of those of its near-optimal sets; a signal ends it."""
     end = time.monotonic() + time_limit
     own = frozenset(result.selected)
-    with hearing_signals() as strike:
+    with hearing_signals() as strike, hold_signals(deliver=False):  # what searches hears by itself: no card is lost
         best = card_of(result if result.atoms is None else of_set(result, data, own), data, asked, end)
         others = [names for names in (_near_optimal_sets(result) if near_optimal else []) if names != own]
         if not others:
             return best
         made = [best]
-        with suppress(KeyboardInterrupt):  # the cards that there are stand
-            for names in others:
-                if strike.has_been or time.monotonic() >= end:
-                    break
-                inside = of_set(result, data, names)
-                if strike.has_been or ends_all(inside):
-                    break
-                made.append(card_of(inside, data, asked, end))
-    least = min(made, key=lambda one: one.objective)
-    ordered = tuple(sorted(map(ListedCard.of, made), key=lambda one: one.objective))
-    return replace(least, among=CardComparison(ordered, len(others) + 1, best.objective))
+        for names in others:
+            if strike.has_been or time.monotonic() >= end:
+                break
+            inside = of_set(result, data, names)
+            if strike.has_been or ends_all(inside):
+                break
+            made.append(card_of(inside, data, asked, end))
+        least = min(made, key=lambda one: one.objective)
+        ordered = tuple(sorted(map(ListedCard.of, made), key=lambda one: one.objective))
+        return replace(least, among=CardComparison(ordered, len(others) + 1, best.objective))
 
 
 def _near_optimal_sets(result: Result) -> list[frozenset[str]]:

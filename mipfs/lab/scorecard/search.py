@@ -17,7 +17,7 @@ from mipfs.errors import NumericalError
 from mipfs.lab.scorecard.cone import ConeProof, Ground, Whole, solve_cone
 from mipfs.plumbing import total_limit
 from mipfs.plumbing.arrays import Array
-from mipfs.plumbing.signals import hold_signals
+from mipfs.plumbing.signals import hearing_signals, hold_signals, is_any_interrupted
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import Status, StopReason
 
@@ -86,15 +86,19 @@ class BoxSearch:
         heap = [(0.0, next(count), BoxNode(0.0, self.low, self.high))]
         self.try_points(np.zeros(self.low.size, dtype=np.int64))
         try:
-            while heap and heap[0][0] < self.cutoff:
-                if self.nodes and time.monotonic() >= self.deadline:
-                    reason = StopReason.TIME_LIMIT
-                    break
-                children = self.children(heap[0][2])  # Ctrl-C in here leaves the node where it is
-                with hold_signals():  # no child is lost
-                    heapq.heappop(heap)
-                    for child in children:
-                        heapq.heappush(heap, (child.bound, next(count), child))
+            with hearing_signals():
+                while heap and heap[0][0] < self.cutoff:
+                    if is_any_interrupted():  # what ran before it took the signal as its own
+                        reason = reason_of_interrupt()
+                        break
+                    if self.nodes and time.monotonic() >= self.deadline:
+                        reason = StopReason.TIME_LIMIT
+                        break
+                    children = self.children(heap[0][2])  # Ctrl-C in here leaves the node where it is
+                    with hold_signals():  # no child is lost
+                        heapq.heappop(heap)
+                        for child in children:
+                            heapq.heappush(heap, (child.bound, next(count), child))
         except KeyboardInterrupt:
             reason = reason_of_interrupt()
         assert self.at is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +20,7 @@ from mipfs.lab.scorecard.joint import CardCandidates, Guide, JointSearch, JointS
 from mipfs.lab.scorecard.make import card_of, ends_of, ground_of, of_set, problem_of, scorecard
 from mipfs.lab.scorecard.within import CardRows, PlacedRows
 from mipfs.plumbing.arrays import Array
-from mipfs.plumbing.signals import hearing_signals
+from mipfs.plumbing.signals import hearing_signals, hold_signals
 from mipfs.problem import Problem
 from mipfs.readers.duals import decoded_rows
 from mipfs.result.advice import ends_all
@@ -55,18 +54,16 @@ def together(result: Result, data: Instance, asked: tuple[int, int, float], time
     within = _supported_rows(result)
     among = _card_candidates(result, data, points, bins, within)
     deadline = started + time_limit
-    with hearing_signals() as strike:
+    with hearing_signals() as strike, hold_signals(deliver=False):  # what searches hears by itself: no card is lost
         share = max(1e-3, SHARE_OF_START * time_limit)
         first = scorecard(result, data, points=points, bins=bins, gap=gap, time_limit=share)
         start = _points_on_candidates(among, first), first.scale, _centre_intercept(first), first.objective
-        search = None
-        with suppress(KeyboardInterrupt):  # the card that there is stands
-            if not strike.has_been:
-                left = deadline - time.monotonic()
-                guide = _solve_guide(among, first.objective * (1.0 - gap), SHARE_OF_REAL * left)
-                search = JointSearch(among, guide, start, gap, deadline)
-        found = (search or JointSearch(among, Guide.none(data.n_samples), start, gap, deadline)).run()
-    return _card_of_search(result, data, first, among, found, asked, started)
+        guide = Guide.none(data.n_samples)
+        if not strike.has_been:
+            left = deadline - time.monotonic()
+            guide = _solve_guide(among, first.objective * (1.0 - gap), SHARE_OF_REAL * left)
+        found = JointSearch(among, guide, start, gap, deadline).run()
+        return _card_of_search(result, data, first, among, found, asked, started)
 
 
 def _supported_rows(result: Result) -> CardRows | None:
