@@ -268,10 +268,14 @@ class SearchTree(TreeProof):
         return int(np.count_nonzero(self.waiting.bounds <= self.lifted_to(self.waiting.least, self.cutoff)))
 
     def lifted_to(self, least: float, cutoff: float) -> float:
-        """The bound up to which nodes are explored next: a step above the least one, or the cutoff where it is near."""
-        way = cutoff - least
-        is_far = self.settings.near * abs(cutoff) < way < math.inf
-        return least + self.settings.level * max(abs(cutoff), way) if is_far else cutoff
+        """The bound up to which nodes are explored next: a step above the least one, or the cutoff where it is near.
+
+        The dearer nodes are, the shorter it is: none is then explored long before its turn, and batches are few nodes.
+        """
+        settings, way = self.settings, cutoff - least
+        is_far = settings.near * abs(cutoff) < way < math.inf
+        step = settings.level * min(1.0, math.sqrt(settings.cheap / max(self.per_node, settings.cheap)))
+        return least + step * max(abs(cutoff), way) if is_far else cutoff
 
     def pop(self, count: int) -> OpenNodes:
         """The open nodes of least bound, at most `count`; those beyond the cutoff are closed."""

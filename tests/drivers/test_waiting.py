@@ -123,23 +123,32 @@ def test_nodes_come_as_from_a_heap(seed: int, in_file: bool, tmp_path: Path, mon
 
 
 @pytest.mark.parametrize(
-    ("bounds", "cutoff", "count"),
+    ("bounds", "cutoff", "per_node", "count"),
     [
-        ([0.0, 0.05, 0.1, 0.2, 0.9], 1.0, 3),
-        ([10.0, 10.05, 10.1, 10.2, 10.9], 11.0, 5),
-        ([-math.inf, 0.0, 1.0], 2.0, 3),
-        ([0.0, 1.0], math.inf, 2),
-        ([], 1.0, 0),
+        ([0.0, 0.05, 0.1, 0.2, 0.9], 1.0, 0.2, 3),
+        ([0.0, 0.05, 0.1, 0.2, 0.9], 1.0, 0.8, 2),
+        ([10.0, 10.05, 10.1, 10.2, 10.9], 11.0, 0.0, 5),
+        ([-math.inf, 0.0, 1.0], 2.0, 0.0, 3),
+        ([0.0, 1.0], math.inf, 0.0, 2),
+        ([], 1.0, 0.0, 0),
     ],
-    ids=["the least is far", "the least is near", "no bound yet", "no incumbent yet", "nothing is open"],
+    ids=[
+        "the least is far",
+        "and nodes are dear",
+        "the least is near",
+        "no bound yet",
+        "no incumbent yet",
+        "nothing is open",
+    ],
 )
 def test_nodes_are_within_reach_where_they_lift_the_least_bound_or_it_is_near(
-    bounds: list[float], cutoff: float, count: int
+    bounds: list[float], cutoff: float, per_node: float, count: int
 ) -> None:
     warm, open_nodes = WarmStart(np.zeros(K, np.float32), 0.0, 0.0), NodeQueue()
     for place, bound in enumerate(bounds):
         open_nodes.extend(pack_open_node(np.full(K, FREE, np.int8), warm, bound, place, place))
-    tree = SimpleNamespace(waiting=open_nodes, cutoff=cutoff, settings=TreeSettings(level=0.1, near=0.1))
+    settings = TreeSettings(level=0.1, near=0.1, cheap=0.2)
+    tree = SimpleNamespace(waiting=open_nodes, cutoff=cutoff, settings=settings, per_node=per_node)
     tree.lifted_to = partial(SearchTree.lifted_to, tree)
     assert SearchTree.within_reach.fget(tree) == count  # type: ignore[attr-defined]
 
