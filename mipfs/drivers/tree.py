@@ -270,12 +270,14 @@ class SearchTree(TreeProof):
     def lifted_to(self, least: float, cutoff: float) -> float:
         """The bound up to which nodes are explored next: a step above the least one, or the cutoff where it is near.
 
-        The dearer nodes are, the shorter it is: none is then explored long before its turn, and batches are few nodes.
+        Where nodes are dear it is a part of the way at most: a batch is few nodes there, and none is explored long
+        before its turn.
         """
         settings, way = self.settings, cutoff - least
-        is_far = settings.near * abs(cutoff) < way < math.inf
-        step = settings.level * min(1.0, math.sqrt(settings.cheap / max(self.per_node, settings.cheap)))
-        return least + step * max(abs(cutoff), way) if is_far else cutoff
+        step = settings.level * max(abs(cutoff), way)
+        if self.per_node > settings.dear:
+            step = min(step, way / settings.steps)
+        return least + step if settings.near * abs(cutoff) < way < math.inf else cutoff
 
     def pop(self, count: int) -> OpenNodes:
         """The open nodes of least bound, at most `count`; those beyond the cutoff are closed."""

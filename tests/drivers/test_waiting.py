@@ -147,7 +147,7 @@ def test_nodes_are_within_reach_where_they_lift_the_least_bound_or_it_is_near(
     warm, open_nodes = WarmStart(np.zeros(K, np.float32), 0.0, 0.0), NodeQueue()
     for place, bound in enumerate(bounds):
         open_nodes.extend(pack_open_node(np.full(K, FREE, np.int8), warm, bound, place, place))
-    settings = TreeSettings(level=0.1, near=0.1, cheap=0.2)
+    settings = TreeSettings(level=0.1, near=0.1, dear=0.5, steps=20)
     tree = SimpleNamespace(waiting=open_nodes, cutoff=cutoff, settings=settings, per_node=per_node)
     tree.lifted_to = partial(SearchTree.lifted_to, tree)
     assert SearchTree.within_reach.fget(tree) == count  # type: ignore[attr-defined]
