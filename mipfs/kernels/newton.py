@@ -458,7 +458,7 @@ def direction_by_gradients(A, inner, curve, g, k, out, most):  # type: ignore[no
     size = dot(residual, z)
     enough = EXACTNESS**2 * size
     for _ in range(most):
-        if not size > enough:
+        if size <= enough:
             return True
         product[:k] = way[:k]
         product[k:] = 0.0
@@ -472,7 +472,7 @@ def direction_by_gradients(A, inner, curve, g, k, out, most):  # type: ignore[no
         size = dot(residual, z)
         for j in range(d):
             way[j] = z[j] + size / before * way[j]
-    return not size > enough
+    return size <= enough
 
 
 @compiled()
@@ -483,7 +483,7 @@ def gradients_at_most(A, n_inner, d):  # type: ignore[no-untyped-def]
     """
     numbers = n_stored(A) / n_rows(A) * n_inner
     direct = n_inner * d * d / 2 + d**3 / 6 if n_inner >= d else n_inner * numbers / 2 + n_inner**3 / 6
-    most = np.int64(GRADIENTS_SHARE * direct / (2.0 * numbers + 8.0 * d))
+    most = np.int64(GRADIENTS_SHARE * direct / (2.0 * numbers + 8.0 * d + 1.0))
     return most if most >= GRADIENTS else 0
 
 

@@ -164,6 +164,7 @@ def test_conjugate_gradients_lead_to_the_same_direction(n: int, k: int, bias: bo
     dots = np.empty(inner.size)
     dot_rows(held(A, is_sparse), inner, wanted, dots)
     np.testing.assert_allclose(dots, A[inner] @ wanted, atol=1e-12)
+    assert not direction_by_gradients(held(A, is_sparse), inner, curve, np.full(d, np.nan), k, out, 5)
     if d > 3:  # one step is not enough, and says so
         assert not direction_by_gradients(held(A, is_sparse), inner, curve, g, k, out, 1)
 
@@ -171,12 +172,13 @@ def test_conjugate_gradients_lead_to_the_same_direction(n: int, k: int, bias: bo
 def test_conjugate_gradients_are_tried_where_a_share_of_the_direct_solution_pays_for_them() -> None:
     small, _, _ = drawn(200, 20)
     assert gradients_at_most(held(small, False), 200, 21) == 0
+    assert gradients_at_most(np.empty((4, 0)), 4, 0) == 0
     many = sparse.random_array((3_000, 4_000), density=1e-3, rng=np.random.default_rng(0), format="csr")
     A = many.data, many.indices.astype(np.int32), many.indptr.astype(np.int64)
     passes = gradients_at_most(A, 3_000, 4_000)
     direct = 3_000 * many.nnz / 2 + 3_000**3 / 6
     assert passes >= kernels.GRADIENTS
-    assert passes == int(kernels.GRADIENTS_SHARE * direct / (2.0 * many.nnz + 8.0 * 4_000))
+    assert passes == int(kernels.GRADIENTS_SHARE * direct / (2.0 * many.nnz + 8.0 * 4_000 + 1.0))
 
 
 def declared(A: Array, c: Array, k: int, loss: str) -> float:
