@@ -13,6 +13,9 @@ RHO_GROWTH, CAREFUL_RHO_GROWTH = 5.0, 2.0
 """Factor of ρ between minimisations; 3 to 10 cost about the same, 20 costs twice as much."""
 STEPS_PER_CALL = 50
 """Newton steps per call of the kernel at most, so that Ctrl-C and limits are heard between calls."""
+LEAST_STEPS, SQUARE = 2, 1000.0
+"""And at least, since a call begins with a step; samples or columns, whichever are fewer, whose system takes as long as
+the passes over the rows, and grows by their square beside them."""
 MAX_STEPS = 400
 """Newton steps before an attempt is given up."""
 
@@ -30,7 +33,8 @@ class NewtonSolver(solver.SvmSolver):
         assert self.loss.kernels is not None
         rows = SvmRows(A, only_read(c), k, self.loss.kernels.made)
         np.minimum(alpha, self.loss.top(c), out=alpha)
-        steps = solver.steps_per_call(STEPS_PER_CALL, c.size * u.size)
+        dear = c.size * u.size * (1.0 + (min(c.size, u.size) / SQUARE) ** 2)
+        steps = max(LEAST_STEPS, solver.steps_per_call(STEPS_PER_CALL, int(dear)))
         pace = NewtonPace(tol, float(self.until), steps, CAREFUL_RHO_GROWTH if careful else RHO_GROWTH)
         state = np.array([rho, 0.0, 0.0])
         while state[1] == 0.0 and state[2] < MAX_STEPS and not self.must_stop():

@@ -57,3 +57,20 @@ def test_no_system_is_solved_where_gradients_lead_there(monkeypatch: pytest.Monk
     assert np.linalg.norm(M @ out + g) <= 1e-2 * np.linalg.norm(g)
     with pytest.raises(AssertionError, match="a system"):
         newton.newton_direction.py_func(A, np.arange(60), curve, g, 900, out, np.empty((60, 900)), False)
+
+
+@pytest.mark.parametrize(("n", "k", "steps"), [(200, 20, 50), (2_000, 500, 40), (2_000, 2_000, 2), (20_000, 4_000, 2)])
+def test_a_limit_is_heard_between_few_of_the_steps_that_take_long(
+    n: int, k: int, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def taken(_rows: object, _u: object, _alpha: object, state: np.ndarray, pace: newton.NewtonPace) -> None:
+        asked.append(pace.steps)
+        state[1] = 1.0
+
+    monkeypatch.setattr(newton, "newton", taken)
+    solver = get_loss("hinge").Solver(texts(), np.ones(N), True)
+    A = np.empty(0), np.empty(0, np.int32), np.zeros(n + 1, np.int64)
+    solver.minimise(A, np.ones(n), k, np.zeros(k), np.zeros(n), rho=0.5, tol=1e-7, careful=False)
+    assert asked == [steps]
