@@ -83,6 +83,7 @@ def scorecard(
     from mipfs.cli.table import check_kind, write_table
     from mipfs.lab import scorecard as card
     from mipfs.plumbing import output_file
+    from mipfs.plumbing.signals import hold_signals
     from mipfs.proof.pair import sidecar_of
     from mipfs.result import documents
 
@@ -97,26 +98,27 @@ def scorecard(
     data = data_of(result, data_file, scale.value if scale else None, label, positive, words)
     how: dict[str, Any] = {"points": points, "bins": bins, "near_optimal": near_optimal, "joint": joint}
     how |= {"pdo": pdo, "base_score": base_score, "base_odds": base_odds}
-    found = card.scorecard(result, data, **how, time_limit=time_limit, gap=gap)
-    if cards is not None:
-        if found.among is None:
-            raise UsageError(
-                "--cards lists the cards of near-optimal sets, and there are none; solve with --pool-gap 0.05, and "
-                "make the card without --joint and --no-near-optimal"
-            )
-        write_table(cards, found.among.table())
-    if json == "-":
-        write_json(found.document(), json)
-    elif json is not None:
-        found.save(json)
-    write_page(report, f"Scorecard of {Path(inputs[0]).name} on {Path(data_file).name}", found)
-    if json != "-" and not quiet:
-        show_blocks(found.blocks())
-        if json is not None:
-            proven = found.result.claim is not None or found.result.certificate is not None
-            proven = proven and not output_file.is_stream(Path(json))
-            whose = "its certificate" if joint else "the certificate of its result"
-            beside = f", {whose} to {sidecar_of(Path(json)).name}" if proven else ""
-            say(f"\nwritten to {json}{beside}")
-        tell_page(report, after=json is not None)
+    with hold_signals(deliver=False):  # a search hears them by itself; what was found is written
+        found = card.scorecard(result, data, **how, time_limit=time_limit, gap=gap)
+        if cards is not None:
+            if found.among is None:
+                raise UsageError(
+                    "--cards lists the cards of near-optimal sets, and there are none; solve with --pool-gap 0.05, and "
+                    "make the card without --joint and --no-near-optimal"
+                )
+            write_table(cards, found.among.table())
+        if json == "-":
+            write_json(found.document(), json)
+        elif json is not None:
+            found.save(json)
+        write_page(report, f"Scorecard of {Path(inputs[0]).name} on {Path(data_file).name}", found)
+        if json != "-" and not quiet:
+            show_blocks(found.blocks())
+            if json is not None:
+                proven = found.result.claim is not None or found.result.certificate is not None
+                proven = proven and not output_file.is_stream(Path(json))
+                whose = "its certificate" if joint else "the certificate of its result"
+                beside = f", {whose} to {sidecar_of(Path(json)).name}" if proven else ""
+                say(f"\nwritten to {json}{beside}")
+            tell_page(report, after=json is not None)
     return 0
