@@ -29,9 +29,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyomo.environ as pyo
 from exact_parts.markdown import DASH, table
+from real_parts.problems import N_TRUE, peers
 from threadpoolctl import threadpool_limits
 
 import mipfs
@@ -47,7 +47,7 @@ CPU = {"timing/clocktype": 1, "limits/time": LIMIT}
 RIGHT, SMALL = 1e-4, 100
 """Relative; and the rows of the problems on which every loss is tried."""
 LOSSES = ("hinge", "squared-hinge")
-N_TRUE, BOX = 10, 2.0
+BOX = 2.0
 SMALL_SIZE, SIZES, LARGE_LIMIT = 50, (50, 1000, 2000), 40.0
 """Samples, and as many features: all who read the logistic model are given the first, `branch` all, for as many wall
 seconds."""
@@ -172,16 +172,6 @@ def lines_of(loss: str) -> list[list[str]]:
     return lines
 
 
-def sparse_logistic(n: int, seed: int = 1) -> Instance:
-    """n samples with n features, ten of which are true."""
-    random = np.random.default_rng(seed)
-    X = random.standard_normal((n, n))
-    for j in range(1, n):
-        X[:, j] = 0.5 * X[:, j - 1] + np.sqrt(0.75) * X[:, j]
-    score = X[:, np.linspace(0, n - 1, N_TRUE).astype(int)].sum(axis=1)
-    return Instance.from_arrays(X, np.where(random.random(n) < 1.0 / (1.0 + np.exp(-score)), 1.0, -1.0))
-
-
 def by_branch(data: Instance, asked: dict[str, Any]) -> mipfs.Result:
     """What `branch` finds and proves in its time."""
     return mipfs.solve(mipfs.Problem(data, **asked), "branch", threads=1, time_limit=LARGE_LIMIT)
@@ -191,7 +181,7 @@ def sparse_logistic_lines() -> list[list[str]]:
     """Who solves sparse logistic models with as many features as samples."""
     lines = []
     for n, has_box in [(n, has_box) for n in SIZES for has_box in (False, True)]:
-        data = sparse_logistic(n)
+        data = Instance.from_arrays(*peers(n, n, 1, None))
         box = {"weight_bounds": dict.fromkeys(data.feature_names, (-BOX, BOX))} if has_box else {}
         asked = {"M": N_TRUE, "C": 0.5, "loss": "logistic", "bias": False, **box}
         by_branch(data, {**asked, "M": 2})  # what is compiled is there

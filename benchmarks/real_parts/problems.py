@@ -86,14 +86,19 @@ def resampled(X: Any, y: Array, n: int, p: int, seed: int) -> tuple[Any, Array]:
     return part, y[rows]
 
 
-def peers(n: int, p: int, seed: int, strength: float = STRENGTH) -> tuple[Array, Array]:
-    """Gaussian columns with correlation ½^|i − j|; labels from ten of them, evenly spaced, by a logistic model."""
+def peers(n: int, p: int, seed: int, strength: float | None = STRENGTH) -> tuple[Array, Array]:
+    """Gaussian columns with correlation ½^|i − j|; labels from ten of them, evenly spaced, by a logistic model.
+
+    `strength` is the deviation of its scores; None: their weights are 1.
+    """
     random = np.random.default_rng(seed)
     X = random.standard_normal((n, p))
     for j in range(1, p):
         X[:, j] = CORRELATION * X[:, j - 1] + np.sqrt(1.0 - CORRELATION**2) * X[:, j]
     score = X[:, np.linspace(0, p - 1, N_TRUE).astype(int)].sum(axis=1)
-    chance = 1.0 / (1.0 + np.exp(-strength * score / score.std()))
+    if strength is not None:
+        score = strength * score / score.std()
+    chance = 1.0 / (1.0 + np.exp(-score))
     return X, np.where(random.random(n) < chance, 1.0, -1.0)
 
 

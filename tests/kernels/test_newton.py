@@ -119,6 +119,11 @@ def test_a_pivot_that_rounding_takes_is_lifted() -> None:
     assert (np.diag(L) > 0.0).all()
 
 
+def newton_system(A: Array, inner: npt.NDArray[np.int64], curve: Array, k: int) -> Array:
+    """diag(1 … 1, 0) + Σ_J h_i a_i a_i' by NumPy."""
+    return np.diag((np.arange(A.shape[1]) < k).astype(float)) + A[inner].T @ (curve[inner, None] * A[inner])
+
+
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize(("n", "k"), [*SIZES, (600, 3)])
@@ -132,7 +137,7 @@ def test_newton_directions_solve_their_system(n: int, k: int, bias: bool, is_spa
         if inner.size == 0:
             np.testing.assert_array_equal(out, -g)
             continue
-        M = np.diag(np.append(np.ones(k), np.zeros(int(bias)))) + A[inner].T @ (curve[inner, None] * A[inner])
+        M = newton_system(A, inner, curve, k)
         H = np.full((d, d), 7.0)
         newton_matrix(held(A, is_sparse), inner, curve, k, H, rows)
         np.testing.assert_allclose(np.tril(H), np.tril(M), atol=1e-10)
@@ -152,7 +157,7 @@ def test_conjugate_gradients_lead_to_the_same_direction(n: int, k: int, bias: bo
     A, _, _ = drawn(n, k, bias=bias)
     r, d = np.random.default_rng(n + k), k + bias
     curve, g, inner = r.uniform(0.5, 2.0, n), r.normal(size=d), np.arange(0, n, 2)
-    M = np.diag(np.append(np.ones(k), np.zeros(int(bias)))) + A[inner].T @ (curve[inner, None] * A[inner])
+    M = newton_system(A, inner, curve, k)
     wanted, out, product = np.linalg.solve(M, -g), np.full(d, 7.0), np.zeros(d)
     assert direction_by_gradients(held(A, is_sparse), inner, curve, g, k, out, 20 * d)
     apart = out - wanted

@@ -293,12 +293,18 @@ def test_words_of_which_the_result_uses_none(tmp_path: Path) -> None:
     assert mipfs.verify(mipfs.scorecard(result, data, points=2, joint=True), data).accepted
 
 
-def test_a_stopped_search_shows_the_gap_that_it_proved(tmp_path: Path) -> None:
+def unfinished() -> tuple[Instance, mipfs.Result]:
+    """Data on which a card takes longer than a moment, and the result on them."""
     rng = np.random.default_rng(2)
     X = rng.normal(size=(120, 24))
     y = np.where(X @ rng.normal(size=24) + rng.normal(size=120) > 0, 1.0, -1.0)
     data = Instance.from_arrays(X, y, scale="standard")
     result = mipfs.solve(mipfs.Problem(data, M=5, loss="logistic"))
+    return data, result
+
+
+def test_a_stopped_search_shows_the_gap_that_it_proved(tmp_path: Path) -> None:
+    data, result = unfinished()
     for limit in (0.2, 1e-3):  # within the second no dual vector proves more than 0 at the root
         card = mipfs.scorecard(result, data, joint=True, gap=0.0, time_limit=limit)
         assert card.status is mipfs.Status.FEASIBLE
@@ -312,11 +318,7 @@ def test_a_stopped_search_shows_the_gap_that_it_proved(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_of_the_real_weights_ends_the_card(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(120, 24))
-    y = np.where(X @ rng.normal(size=24) + rng.normal(size=120) > 0, 1.0, -1.0)
-    data = Instance.from_arrays(X, y, scale="standard")
-    result = mipfs.solve(mipfs.Problem(data, M=5, loss="logistic"))
+    data, result = unfinished()
     runs = []
 
     def strike(_record: Any) -> None:
@@ -339,11 +341,7 @@ def test_an_interrupt_of_the_real_weights_ends_the_card(monkeypatch: pytest.Monk
     "name", ["_points_on_candidates", "_centre_intercept", "_solve_guide", "JointSearch", "_card_of_search"]
 )
 def test_an_interrupt_between_two_searches_loses_no_card(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(120, 24))
-    y = np.where(X @ rng.normal(size=24) + rng.normal(size=120) > 0, 1.0, -1.0)
-    data = Instance.from_arrays(X, y, scale="standard")
-    result = mipfs.solve(mipfs.Problem(data, M=5, loss="logistic"))
+    data, result = unfinished()
     whole = getattr(together, name)
 
     def struck(*given: Any) -> Any:
