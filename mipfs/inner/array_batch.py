@@ -139,19 +139,21 @@ class Iteration:
             h = self.loss.proximal(xp, v, self.c / s.rm, s.m)
             s.alpha = h - v
             s.d = s.d + relax * (h - s.m)
-            kappa = s.rx / s.rm
-            if self.across.size == 0:
-                part = ((kappa * s.c + s.d @ self.A) @ self.V) / (kappa + self.values)
-                s.x = part @ self.V.T
-                s.m = s.x @ self.A.T
-            else:
-                e = s.c + (s.d @ self.A) / kappa
-                t = e @ self.A.T
-                part = (t @ self.V) / (kappa + self.values)
-                s.x, s.m = e - part @ self.back, t - part @ self.across
+            s.x, s.m = self.point_on_graph(s, s.rx / s.rm)
             if self.shape.bias:
                 s.intercept = xp.mean(s.d * self.y, axis=1, keepdims=True)
                 s.m = s.m + s.intercept * self.y
+
+    def point_on_graph(self, s: ArrayState, kappa: Any) -> tuple[Any, Any]:
+        """x = (κI + A'A)⁻¹(κc + A'd) and A x."""
+        if self.across.size == 0:
+            part = ((kappa * s.c + s.d @ self.A) @ self.V) / (kappa + self.values)
+            x = part @ self.V.T
+            return x, x @ self.A.T
+        e = s.c + (s.d @ self.A) / kappa
+        t = e @ self.A.T
+        part = (t @ self.V) / (kappa + self.values)
+        return e - part @ self.back, t - part @ self.across
 
     def _weights_step(self, s: ArrayState) -> None:
         """w = prox_R(2x − c), σ, and c ← c + r (w − x)."""

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from numba import boolean, int64
+from scipy import linalg
 
 from mipfs.atoms.features import centred_squares
 from mipfs.branching import largest_weight
@@ -83,19 +84,23 @@ Handed = tuple[LossSamples, DualGrid, SigmaRows, npt.NDArray[Any], BatchProblem,
 """What `mipfs.kernels.batch.explore` is handed."""
 
 
-def carries(problem: Problem) -> bool:
-    """Whether the batch takes the problem: stored atoms, rows without extra variables, ½w² with or without a box, and a
-    loss that has a proximal step."""
+def takes(problem: Problem) -> bool:
+    """Whether the batch knows the problem's kind: stored atoms, rows without extra variables, ½w² with or without a
+    box, a loss that has a proximal step, and no numbers that leave float32."""
     loss, block = get_loss(problem.loss), problem.data.block()
-    known = problem.regulariser.is_ridge or isinstance(problem.regulariser, Box)
+    is_known = problem.regulariser.is_ridge or isinstance(problem.regulariser, Box)
     has_step = loss.pointwise and loss.kernels is not None and loss.kernels.proximal is not None
-    if not (
-        has_step and known and problem.atoms.kind in KINDS and not len(problem.selection.rows.extra) and block.is_stored
-    ):
+    is_stored = problem.atoms.kind in KINDS and block.is_stored and not len(problem.selection.rows.extra)
+    is_near = problem.data.largest * math.sqrt(float(problem.c_i.max())) <= WIDEST
+    return bool(has_step and is_known and is_stored and is_near)
+
+
+def carries(problem: Problem) -> bool:
+    """Whether the batch takes the problem, and its columns are few enough to be held once more."""
+    if not takes(problem):
         return False
     n, count = problem.dual_size, problem.atoms.columns(np.arange(problem.atoms.count)).ids.size
-    is_near = problem.data.largest * math.sqrt(float(problem.c_i.max())) <= WIDEST
-    return bool(is_near and n * count <= MOST_NUMBERS and min(n, count) ** 2 <= MOST_SQUARE)
+    return n * count <= MOST_NUMBERS and min(n, count) ** 2 <= MOST_SQUARE
 
 
 def is_long(problem: Problem, count: int, settings: BatchSettings) -> bool:
@@ -113,12 +118,18 @@ def leaves_less(problem: Problem) -> bool:
     is_small = count <= min(data.n_samples, MOST_COLUMNS) and data.n_samples * count <= MOST_LONG
     if not (is_small and is_long(problem, count, BatchSettings())):
         return False
-    squares = centred_squares(data)
-    sizes = np.log(squares[squares > 0.0])
-    if not sizes.size or 0.5 * sizes.std() > MOST_SPREAD:
+    if not has_even_columns(problem):
         return False
-    held = float(problem.c_i.max()) * loss.max_slope * math.exp(np.median(sizes))
+    squares = centred_squares(data)
+    held = float(problem.c_i.max()) * loss.max_slope * float(np.median(squares[squares > 0.0]))
     return not (loss.has_top and count >= LEAST_DEAR and held <= MOST_HELD)
+
+
+def has_even_columns(problem: Problem) -> bool:
+    """Whether the sizes of the columns are not very different."""
+    squares = centred_squares(problem.data)
+    sizes = np.log(squares[squares > 0.0])
+    return bool(sizes.size) and 0.5 * float(sizes.std()) <= MOST_SPREAD
 
 
 class RelaxedRoot(NamedTuple):
@@ -241,17 +252,18 @@ class Batch:
         if problem.weight_rows:
             A = np.vstack([A, self._ends_matrix * (self._scale * root) * self._end_sizes[:, None]])
             X = np.vstack([X, self._ends_matrix])
-        if A.shape[0] < A.shape[1]:
-            values, U = np.linalg.eigh(A @ A.T)
-            values = np.maximum(values, 0.0)
-            V, back, across = U, U.T @ A, values[:, None] * U.T
-        else:
-            values, V = np.linalg.eigh(A.T @ A)
-            values, back, across = np.maximum(values, 0.0), np.empty((0, 0)), np.empty((0, 0))
-        factor = BatchMatrices(
-            _as_float32(A), _as_float32(V), _as_float32(back), _as_float32(across), _as_float32(values)
-        )
-        return factor, self._score_terms(X, np.asarray(block.center, dtype=float))
+        return self._spectrum(A), self._score_terms(X, np.asarray(block.center, dtype=float))
+
+    def _spectrum(self, A: Array) -> BatchMatrices:
+        """The columns, and eigenvectors of the smaller of A'A and AA'; of large ones in float32, in half the time."""
+        is_wide = A.shape[0] < A.shape[1]
+        square: Any = A @ A.T if is_wide else A.T @ A
+        square = _as_float32(square) if square.shape[0] >= LEAST_DEAR else square
+        values, V = linalg.eigh(square, driver="evd", check_finite=False)
+        values, back, across = np.maximum(values, 0.0), np.empty((0, 0)), np.empty((0, 0))
+        if is_wide:
+            back, across = V.T @ A, values[:, None] * V.T
+        return BatchMatrices(*(_as_float32(one) for one in (A, V, back, across, values)))
 
     def _score_terms(self, X: Array, center: Array) -> ScoreTerms:
         """What scores are made of: radii as of `Features.omega_error` and `Groups.score_error`."""
@@ -299,12 +311,18 @@ class Batch:
     def unit_size(self, count: int, _least_units: int) -> int:
         """Nodes of a unit where `count` are handed out."""
         settings = self.settings
-        return max(settings.least, min(settings.lanes, count // settings.units))
+        size = max(settings.least, min(settings.lanes, count // settings.units))
+        # Of long data few nodes make two units: an iteration of ten lanes takes little longer than one of five.
+        return min(size, -(-count // 2)) if self.is_long else size
 
     def intercept(self, solved: SolvedRelaxation) -> float:
         """The intercept of a solved relaxation, on the columns as they are centred here."""
         data = self.problem.data
         return solved.b + float((self._off[solved.ids] - data.center[solved.ids]) @ solved.w)
+
+    def kernel_intercept(self, b: float, w: Array) -> float:
+        """The intercept of weights (k,) of single features as kernels have it, from that on columns as centred here."""
+        return b - float((self._off[self._ids] - self.problem.data.center[self._ids]) @ w)
 
     def explore_all(
         self,

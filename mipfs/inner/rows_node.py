@@ -39,6 +39,7 @@ from mipfs.inner.boolean_node import (
 )
 from mipfs.inner.completions import NodeEnumerator
 from mipfs.inner.footpath import Footpath, NodeTolerances, RowsOutcome
+from mipfs.inner.long_root import LongRoot, is_large
 from mipfs.inner.prices import Pricing, RowPrices
 from mipfs.inner.propagation import Propagation
 from mipfs.inner.tall import known_classifier, known_classifier_may_pay
@@ -228,6 +229,11 @@ class RowsRelaxation:
         """Whether the batch relaxes the root, too."""
         return isinstance(self.kernel, Batch) and self.kernel.is_long
 
+    @property
+    def _is_large(self) -> bool:
+        """Whether the root is relaxed by the batch's iteration, where kernels relax the nodes."""
+        return self.relax == "kernels" and is_large(self.problem, self.alive.size, self.batch)
+
     def _interior_solver(self) -> Boolean:
         solver = copy.copy(self.boolean)
         solver.must_stop = self.must_stop
@@ -253,7 +259,8 @@ class RowsRelaxation:
     def begin_root(self, states: States) -> None:
         """Find what `solve_root` begins with, where that may pay: a limit from here on leaves its bound."""
         after = self.propagation(states)
-        if after.broken is None and not self._is_long and known_classifier_may_pay(self.problem, self.settings):
+        is_interior = not (self._is_long or self._is_large)
+        if after.broken is None and is_interior and known_classifier_may_pay(self.problem, self.settings):
             self._find_known(after.states)
 
     def _find_known(self, states: States) -> None:
@@ -265,10 +272,13 @@ class RowsRelaxation:
 
         Of dense data long on two sides by the batch, to `BatchSettings.near_root`, where it comes near.
         """
+        relaxed = None
         if isinstance(self.kernel, Batch) and self.kernel.is_long:
             relaxed = self.kernel.relaxed(states, self.propagation.sides, self.must_stop)
-            if relaxed is not None:
-                return self._of_relaxed(states, relaxed)
+        elif self._is_large:
+            relaxed = LongRoot(self.problem, self.alive, self.batch).relaxed(states, self.must_stop)
+        if relaxed is not None:
+            return self._of_relaxed(states, relaxed)
         if not self._known:
             self._find_known(states)
         solved = self._interior_solver().solve(*self._box_of_states(states), tol, known=self._known.pop())

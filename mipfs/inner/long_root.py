@@ -1,0 +1,139 @@
+"""The root of large dense data by the iteration of the batch, alone.
+
+Of one node the matrix κI + A'A of an iteration (`mipfs.kernels.batch`) is factored by Cholesky, anew whenever its
+penalties change, five times at most: eigenvectors, which serve many nodes, take as long as thirty of these. All in
+float32: no bound rests on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+
+from mipfs.inner.array_batch import AFTER, ArrayState, Iteration
+from mipfs.inner.batch import MOST_NUMBERS, Batch, RelaxedRoot, has_even_columns, is_long, takes
+from mipfs.inner.boolean_node import States, WarmStart
+from mipfs.kernels.batch_structures import BatchMatrices
+from mipfs.kernels.propagation import FREE, INSIDE
+from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
+from mipfs.problem import Problem
+from mipfs.settings import BatchSettings
+
+Singles = npt.NDArray[np.float32]
+
+
+def is_large(problem: Problem, count: int, settings: BatchSettings = BatchSettings()) -> bool:
+    """Whether the root of a problem over `count` single features, that the kernels carry, is relaxed in this way.
+
+    A step of the interior point takes n·k·min(n, k) products, an iteration 4nk: so where both sides are long, and the
+    sizes of columns are not very different.
+    """
+    n = problem.data.n_samples
+    is_even = settings.alone_from <= count <= settings.alone_wide * n and settings.alone_from <= n
+    if not is_even or n * count > MOST_NUMBERS or not is_long(problem, count, settings):
+        return False
+    loss = get_loss(problem.loss)
+    has_arrays = loss.kernels is not None and loss.kernels.arrays is not None
+    is_plain = problem.selection.is_plain and not problem.weight_rows
+    return has_arrays and is_plain and takes(problem) and has_even_columns(problem)
+
+
+class ColumnsOnly(Batch):
+    """Columns as the batch has them, without eigenvectors."""
+
+    def _spectrum(self, A: Array) -> BatchMatrices:
+        none = np.empty((0, 0), np.float32)
+        return BatchMatrices(A.astype(np.float32), none, none, none, none)
+
+
+class LoneIteration(Iteration):
+    """The iteration of one node, with a matrix that is factored for its penalties."""
+
+    def __init__(self, solver: Batch) -> None:
+        assert solver.loss.kernels is not None
+        assert solver.loss.kernels.arrays is not None
+        super().__init__(np, solver, solver.loss.kernels.arrays)
+        self.is_wide = self.A.shape[0] < self.A.shape[1]
+        self.square: Singles = self.A @ self.A.T if self.is_wide else self.A.T @ self.A
+        self._at: float | None = None
+
+    def point_on_graph(self, s: ArrayState, kappa: Any) -> tuple[Any, Any]:
+        """x = (κI + A'A)⁻¹(κc + A'd) and A x."""
+        self._factor(float(kappa[0, 0]))
+        e = kappa * s.c + s.d @ self.A
+        x = (e - self._solve(e @ self.A.T) @ self.A) / kappa if self.is_wide else self._solve(e)
+        return x, x @ self.A.T
+
+    def _factor(self, kappa: float) -> None:
+        if kappa != self._at:
+            matrix = self.square.copy()
+            matrix.flat[:: matrix.shape[0] + 1] += np.float32(kappa)
+            self._cholesky = linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+            self._at = kappa
+
+    def _solve(self, e: Singles) -> Singles:
+        return np.asarray(linalg.cho_solve(self._cholesky, e.T, check_finite=False).T)
+
+
+class LongRoot:
+    """A node that is relaxed alone, from nothing.
+
+    Parameters
+    ----------
+    problem : Problem that `is_large`
+    alive : (k,) positions of the features in play
+    settings : BatchSettings
+    """
+
+    def __init__(self, problem: Problem, alive: Integers, settings: BatchSettings) -> None:
+        self.solver = ColumnsOnly(problem, alive, np.zeros(1, dtype=np.int8), settings=settings)
+        self.iteration, self.most = LoneIteration(self.solver), problem.M
+
+    def relaxed(self, states: States, must_stop: Callable[[], bool]) -> RelaxedRoot | None:
+        """Relax it to `BatchSettings.near_root`; None where it does not come near in its iterations.
+
+        Parameters
+        ----------
+        states : (k,) FREE, INSIDE or OUTSIDE
+        must_stop : asked now and then; what there is by then is returned
+        """
+        settings, one, s = self.solver.settings, self.iteration, self._from_nothing(states)
+        used, lower, upper = 0, -math.inf, math.inf
+        while used < settings.most_root and not must_stop():
+            one.advance(s, settings.steps)
+            used += settings.steps
+            best, values = one.evaluate_bounds(s)
+            lower, upper = float(best[0]), min(upper, float(values[0]))
+            if upper - lower <= settings.near_root * abs(upper):
+                break
+            one.adapt(s, np.isin([used], settings.adapt * np.array(AFTER)))
+        comes_near = upper - lower <= settings.stuck * abs(upper)
+        return self._found(s, used) if comes_near or must_stop() else None
+
+    def _from_nothing(self, states: States) -> ArrayState:
+        shape, n, k = self.iteration.shape, self.iteration.A.shape[0], states.size
+        x, c, w, sigma = (np.zeros((1, k), np.float32) for _ in range(4))
+        m, d, alpha, best = (np.zeros((1, n), np.float32) for _ in range(4))
+        rx, rm, room, value, intercept = (
+            np.full((1, 1), one, np.float32) for one in (shape.rx, shape.rm, self._room(states), 0.0, 0.0)
+        )
+        free, inside = (states == FREE)[None], (states == INSIDE)[None]
+        lower = np.full((1, 1), -np.inf)
+        return ArrayState(x, c, w, m, d, alpha, best, sigma, free, inside, value, rx, rm, intercept, room, lower)
+
+    def _room(self, states: States) -> int:
+        """How many free features may be in."""
+        return states.size if self.most is None else max(0, self.most - int(np.count_nonzero(states == INSIDE)))
+
+    def _found(self, s: ArrayState, used: int) -> RelaxedRoot:
+        """Where it is, with the weights themselves and the intercept as the kernels have them."""
+        solver, root = self.solver, math.sqrt(self.solver.size)
+        w = s.w[0].astype(float) * root
+        warm = WarmStart(w.astype(np.float32), solver.kernel_intercept(float(s.intercept[0, 0]), w), 0.5)
+        return RelaxedRoot(s.best[0].astype(float) * solver.size, warm, s.sigma[0].astype(float), np.empty(0), used)
