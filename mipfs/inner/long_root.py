@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -98,11 +99,18 @@ class LongRoot:
     def relaxed(self, states: States, must_stop: Callable[[], bool]) -> RelaxedRoot | None:
         """Relax it to `BatchSettings.near_root`; None where it does not come near in its iterations.
 
+        Nor where the ridge is lost in the loss, so that float32 has no factor.
+
         Parameters
         ----------
         states : (k,) FREE, INSIDE or OUTSIDE
         must_stop : asked now and then; what there is by then is returned
         """
+        with suppress(linalg.LinAlgError), np.errstate(all="ignore"):
+            return self._iterate(states, must_stop)
+        return None
+
+    def _iterate(self, states: States, must_stop: Callable[[], bool]) -> RelaxedRoot | None:
         settings, one, s = self.solver.settings, self.iteration, self._from_nothing(states)
         used, lower, upper = 0, -math.inf, math.inf
         while used < settings.most_root and not must_stop():

@@ -161,16 +161,14 @@ class SvmSolver(ABC):
         root = np.full(ids.size, np.sqrt(self.size)) if sigma is None else np.sqrt(self.size * sigma)
         A, shift = kernel_rows(self.data, ids, root, self._taken_off, self.bias, self.bias, self._row_buffer)
         k = ids.size
-        u, alpha, rho = self._starting_values(k, root, shift, start)
         rows, c, kind, signs = self._distinct_rows(A, ids)
-        gentle = _gentle_rho(rows, c.size, k)
-        rho = rho if start is not None else min(rho, gentle)
+        cold = rows, c.size, k
+        u, alpha, rho = self._cold_start(*cold) if start is None else self._warm_start(root, shift, start)
         best = None
         steps = 0
         for attempt in range(MOST_ATTEMPTS):
             if attempt == RESTART_ATTEMPT:
-                u, alpha, rho = self._starting_values(k, root, shift, None)
-                rho = min(rho, gentle)
+                u, alpha, rho = self._cold_start(*cold)
             goal = max(tol * 0.1**attempt, 1e-15)
             self.until = self.enough / self.size if attempt == 0 else np.inf
             own = alpha if kind is None else np.bincount(kind, alpha).astype(float)
@@ -182,7 +180,7 @@ class SvmSolver(ABC):
                 alpha[:] = self.unit_c * (own / c)[kind]
             steps = steps + taken
             if not (np.all(np.isfinite(u)) and np.all(np.isfinite(alpha))):
-                u, alpha, rho = self._starting_values(k, root, shift, None)
+                u, alpha, rho = self._cold_start(*cold)
             found = self._evaluate_rounded(A, ids, u, alpha, root, shift, rho, steps)
             if best is None or found.gap < best.gap:
                 best = found
@@ -220,18 +218,20 @@ class SvmSolver(ABC):
             self._buffer = np.empty(size)
         return self._buffer
 
-    def _starting_values(
-        self, k: int, root: Array, shift: Array, start: tuple[Array, float, Array, float] | None
-    ) -> tuple[Array, Array, float]:
+    def _cold_start(self, rows: Any, n: int, k: int) -> tuple[Array, Array, float]:
+        """u, α and ρ of n rows of k weights, from nothing."""
         alpha, rho = self.start()
-        u = np.zeros(k + int(self.bias))
-        if start is None:
-            return u, alpha, rho
-        w, b, warm_alpha, last = start
-        np.divide(w, root, out=u[:k], where=root > 0.0)  # a column of scale 0 has no weight
+        return np.zeros(k + int(self.bias)), alpha, min(rho, _gentle_rho(rows, n, k))
+
+    def _warm_start(
+        self, root: Array, shift: Array, start: tuple[Array, float, Array, float]
+    ) -> tuple[Array, Array, float]:
+        w, b, alpha, last = start
+        u = np.zeros(w.size + int(self.bias))
+        np.divide(w, root, out=u[: w.size], where=root > 0.0)  # a column of scale 0 has no weight
         if self.bias:
-            u[k] = b - float(shift @ w)
-        return u, warm_alpha / self.size, max(WARM_RHO_SHARE * last, min(rho, last))
+            u[-1] = b - float(shift @ w)
+        return u, alpha / self.size, max(WARM_RHO_SHARE * last, min(self.start()[1], last))
 
     def _evaluate_rounded(
         self, A: Any, ids: Integers, u: Array, alpha: Array, root: Array, shift: Array, rho: float, steps: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -98,6 +99,20 @@ def test_what_does_not_come_near_is_the_interior_points() -> None:
     exact, _ = relaxation_of(problem, replace(SETTINGS, alone_from=1000)).solve_root(states, 1e-7)
     found, _ = relaxation_of(problem, short).solve_root(states, 1e-7)
     assert found.bound == exact.bound
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("C", [1e-4, 1e3, 1e6, 1e9])
+def test_loss_weights_of_any_size(C: float, loss: str) -> None:
+    """Where float32 has no factor the root is the interior point's; nothing is said on the way."""
+    problem = problem_of(loss).replace(C=C)
+    states = np.full(120, FREE, dtype=np.int8)
+    exact, _ = relaxation_of(problem, replace(SETTINGS, alone_from=1000)).solve_root(states, 1e-7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found, _ = relaxation_of(problem, SETTINGS).solve_root(states, 1e-7)
+    assert found.bound <= exact.bound * (1.0 + 1e-6)
+    assert found.bound == pytest.approx(exact.bound, rel=2e-2)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
