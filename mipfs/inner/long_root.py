@@ -23,6 +23,7 @@ from mipfs.kernels.batch_structures import BatchMatrices
 from mipfs.kernels.propagation import FREE, INSIDE
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.blocks import LARGE, count_of, cut, run_each
 from mipfs.problem import Problem
 from mipfs.settings import BatchSettings
 
@@ -36,7 +37,7 @@ def is_large(problem: Problem, count: int, settings: BatchSettings = BatchSettin
     sizes of columns are not very different.
     """
     n = problem.data.n_samples
-    is_even = settings.alone_from <= count <= settings.alone_wide * n and settings.alone_from <= n
+    is_even = settings.alone_from <= count <= settings.alone_wide * n and settings.alone_samples <= n
     if not is_even or n * count > MOST_NUMBERS or not is_long(problem, count, settings):
         return False
     loss = get_loss(problem.loss)
@@ -54,26 +55,66 @@ class ColumnsOnly(Batch):
 
 
 class LoneIteration(Iteration):
-    """The iteration of one node, with a matrix that is factored for its penalties."""
+    """The iteration of one node, with a matrix that is factored for its penalties.
+
+    Products with all columns are made in blocks, which threads share (`mipfs.plumbing.blocks`).
+    """
 
     def __init__(self, solver: Batch) -> None:
         assert solver.loss.kernels is not None
         assert solver.loss.kernels.arrays is not None
         super().__init__(np, solver, solver.loss.kernels.arrays)
-        self.is_wide = self.A.shape[0] < self.A.shape[1]
-        self.square: Singles = self.A @ self.A.T if self.is_wide else self.A.T @ self.A
+        n, k = self.A.shape
+        self.is_wide = n < k
+        self._ends = cut(np.arange(n + 1), count_of(n, k, n * k / LARGE))
+        self.blocks = self._ends.size - 1
+        self._square = self._lower_square(self.A if self.is_wide else self.A.T)
         self._at: float | None = None
 
     def point_on_graph(self, s: ArrayState, kappa: Any) -> tuple[Any, Any]:
         """x = (κI + A'A)⁻¹(κc + A'd) and A x."""
         self._factor(float(kappa[0, 0]))
-        e = kappa * s.c + s.d @ self.A
-        x = (e - self._solve(e @ self.A.T) @ self.A) / kappa if self.is_wide else self._solve(e)
-        return x, x @ self.A.T
+        e = kappa * s.c + self._pulled(s.d)
+        x = (e - self._pulled(self._solve(self._margins(e)))) / kappa if self.is_wide else self._solve(e)
+        return x, self._margins(x)
+
+    def _pulled(self, d: Singles) -> Singles:
+        """A'd."""
+        parts = np.empty((self.blocks, self.A.shape[1]), np.float32)
+
+        def pull(block: int) -> None:
+            own = slice(*self._ends[block : block + 2])
+            np.matmul(d[0, own], self.A[own], out=parts[block])
+
+        run_each(pull, self.blocks)
+        return np.asarray(parts.sum(axis=0, keepdims=True))
+
+    def _margins(self, x: Singles) -> Singles:
+        """A x."""
+        m = np.empty((1, self.A.shape[0]), np.float32)
+
+        def put(block: int) -> None:
+            own = slice(*self._ends[block : block + 2])
+            np.matmul(self.A[own], x[0], out=m[0, own])
+
+        run_each(put, self.blocks)
+        return m
+
+    def _lower_square(self, B: Singles) -> Singles:
+        """The lower triangle of BB'."""
+        square = np.zeros((B.shape[0], B.shape[0]), np.float32)
+        ends = cut(np.square(np.arange(B.shape[0] + 1)), self.blocks)
+
+        def put(block: int) -> None:
+            begin, end = ends[block : block + 2]
+            square[begin:end, :end] = B[begin:end] @ B[:end].T
+
+        run_each(put, self.blocks)
+        return square
 
     def _factor(self, kappa: float) -> None:
         if kappa != self._at:
-            matrix = self.square.copy()
+            matrix = self._square.copy()
             matrix.flat[:: matrix.shape[0] + 1] += np.float32(kappa)
             self._cholesky = linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
             self._at = kappa

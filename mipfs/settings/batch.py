@@ -55,9 +55,11 @@ class BatchSettings(Declared):
     """Iterations after which the root is left to the interior point, where its values are far apart still."""
     near_root: Tolerance = 2e-4
     """Relative gap to which the root is relaxed: its children begin with it, and are relaxed further."""
-    alone_from: Count = 1000
-    """Samples, and features, from which on the root of dense data is relaxed by this iteration where kernels relax the
-    nodes (`mipfs.inner.long_root`): 0.2 to 0.9 of the interior point's time there."""
+    alone_from: Count = 500
+    """Features from which on the root of dense data is relaxed by this iteration where kernels relax the nodes
+    (`mipfs.inner.long_root`): 0.1 to 0.9 of the interior point's time."""
+    alone_samples: Count = 1000
+    """Samples from which on it is."""
     alone_wide: Positive = 4.0
     """Features, in units of samples, up to which it is: 1,200 samples of 8,000 features take twice as long."""
     long: Count = 400

@@ -12,11 +12,12 @@ import mipfs
 from mipfs.inner.long_root import LoneIteration, LongRoot, is_large
 from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
+from mipfs.plumbing.blocks import inside
 from mipfs.settings import BatchSettings
 
 SHAPES = {"tall": (240, 120), "wide": (120, 180)}
 M = 4
-SETTINGS = BatchSettings(long=50, alone_from=100)
+SETTINGS = BatchSettings(long=50, alone_from=100, alone_samples=100)
 LOSSES = "hinge", "squared-hinge", "logistic"
 
 
@@ -130,6 +131,22 @@ def test_the_point_on_the_graph_minimises(shape: str) -> None:
         exact = np.linalg.solve(kappa * np.eye(A.shape[1]) + A.T @ A, kappa * s.c[0] + A.T @ s.d[0])
         np.testing.assert_allclose(x[0], exact, atol=1e-4 * np.abs(exact).max())
         np.testing.assert_allclose(m[0], A @ exact, atol=1e-4 * np.abs(A @ exact).max())
+
+
+def test_threads_share_blocks_to_the_same_bits() -> None:
+    random = np.random.default_rng(1)
+    X = random.standard_normal((2400, 1300))
+    y = np.where(X[:, :4].sum(axis=1) + random.standard_normal(2400) > 0.0, 1.0, -1.0)
+    problem = mipfs.Problem(mipfs.Instance.from_arrays(X, y), M=M, C=1.0, loss="logistic")
+    states, found = np.full(1300, FREE, dtype=np.int8), []
+    for threads in (1, 3):
+        with inside(lambda threads=threads: threads):  # type: ignore[misc]
+            root = LongRoot(problem, np.arange(1300), SETTINGS)
+            assert root.iteration.blocks > 1
+            relaxed = root.relaxed(states, lambda: False)
+            assert relaxed is not None
+            found.append((relaxed.alpha.tobytes(), relaxed.sigma.tobytes(), relaxed.steps))
+    assert found[0] == found[1]
 
 
 def test_which_roots_are() -> None:
