@@ -634,7 +634,8 @@ class SearchTree(TreeProof):
     @property
     def relaxed_work(self) -> float:
         """Newton steps on relaxations so far, times samples and features, in units of `SearchSettings.unit`."""
-        return float((self.steps - self.svm_steps) * self._size / self.run.settings.search.unit)
+        one = self._size * self.relaxation.step / self.run.settings.search.unit
+        return float((self.steps - self.svm_steps) * one)
 
     @property
     def work(self) -> float:

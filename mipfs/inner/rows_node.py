@@ -302,6 +302,11 @@ class RowsRelaxation:
         return self.kernel.settings.handed if isinstance(self.kernel, Batch) else 1
 
     @property
+    def step(self) -> float:
+        """What one of its steps counts for, in Newton steps."""
+        return self.kernel.settings.step if isinstance(self.kernel, Batch) else 1.0
+
+    @property
     def budget(self) -> int:
         """Nodes that are solved below one at most."""
         return 1 if self.kernel is None else self.kernel.budget

@@ -30,6 +30,8 @@ class BatchSettings(Declared):
     """Nodes that a unit of work begins to solve in all, about."""
     steps: Count = 10
     """Iterations between two looks at the values."""
+    step: Positive = 0.2
+    """What an iteration counts for, in Newton steps, where the search for incumbents is measured by the tree's work."""
     most: Count = 200
     """Iterations after which a node is left as it is."""
     adapt: Count = 10
