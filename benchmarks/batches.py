@@ -31,8 +31,6 @@ HERE = Path(__file__).resolve().parent
 SECONDS, KIND_SECONDS, WARM = 30.0, 20.0, 0.5
 KINDS = "plain", "signs", "against", "box", "binding", "ones", "threes", "mixed"
 WITH_ROWS = tuple(f"{kind} with rows" for kind in ("plain", "signs", "binding", "ones", "threes"))
-STRENGTH = 2.0
-"""Deviation of the scores from which the labels of made data are drawn."""
 SETS = {"sonar": (4, 0.1), "ionosphere": (5, 1.0), "spambase": (5, 0.1), "german": (5, 1.0)}
 """M and C of the table of kinds."""
 
@@ -53,13 +51,13 @@ def read(name: str, scale: str) -> Any:
 
 
 @cache
-def peers(n: int, strength: float | None) -> Any:
-    """n samples and as many features, ten of which are true (`real_parts.problems.peers`)."""
+def peers(n: int, **how: float | None) -> Any:
+    """n samples and as many features, ten of which are true (`real_parts.problems.peers`, which is told how)."""
     from real_parts.problems import peers as drawn
 
     import mipfs
 
-    return mipfs.Instance.from_arrays(*drawn(n, n, 1, strength))
+    return mipfs.Instance.from_arrays(*drawn(n, n, 1, **how))
 
 
 def shared(name: str, M: int, C: float, scale: str = "standard", loss: str = "hinge") -> Callable[[], Any]:
@@ -67,9 +65,9 @@ def shared(name: str, M: int, C: float, scale: str = "standard", loss: str = "hi
     return lambda: problem_of(read(name, scale), M, C, loss)
 
 
-def long(n: int, C: float, loss: str, strength: float | None = STRENGTH) -> Callable[[], Any]:
-    """The problem on dense data with two long sides; None: the true weights are 1, labels are less noisy."""
-    return lambda: problem_of(peers(n, strength), 10, C, loss)
+def long(n: int, C: float, loss: str, **how: float | None) -> Callable[[], Any]:
+    """The problem on dense data with two long sides."""
+    return lambda: problem_of(peers(n, **how), 10, C, loss)
 
 
 def problem_of(data: Any, M: int, C: float, loss: str, **more: Any) -> Any:
@@ -84,10 +82,10 @@ DATA: dict[str, Callable[[], Any]] = {
     "n = p = 2,000, C = 1, hinge": long(2000, 1.0, "hinge"),
     "n = p = 2,000, C = 0.1, logistic": long(2000, 0.1, "logistic"),
     "n = p = 2,000, C = 0.1, hinge": long(2000, 0.1, "hinge"),
-    "weights of 1, C = 1, logistic": long(2000, 1.0, "logistic", None),
-    "weights of 1, C = 1, hinge": long(2000, 1.0, "hinge", None),
-    "weights of 1, C = 0.1, logistic": long(2000, 0.1, "logistic", None),
-    "weights of 1, C = 0.1, hinge": long(2000, 0.1, "hinge", None),
+    "weights of 1, C = 1, logistic": long(2000, 1.0, "logistic", strength=None),
+    "weights of 1, C = 1, hinge": long(2000, 1.0, "hinge", strength=None),
+    "weights of 1, C = 0.1, logistic": long(2000, 0.1, "logistic", strength=None),
+    "weights of 1, C = 0.1, hinge": long(2000, 0.1, "hinge", strength=None),
     "n = p = 6,000, C = 1, logistic": long(6000, 1.0, "logistic"),
     "n = p = 6,000, C = 1, hinge": long(6000, 1.0, "hinge"),
     "madelon, M = 10": shared("madelon", 10, 1.0),

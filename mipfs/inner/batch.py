@@ -317,12 +317,11 @@ class Batch:
 
     def intercept(self, solved: SolvedRelaxation) -> float:
         """The intercept of a solved relaxation, on the columns as they are centred here."""
-        data = self.problem.data
-        return solved.b + float((self._off[solved.ids] - data.center[solved.ids]) @ solved.w)
+        return solved.b + self.moved_by(solved.ids, solved.w)
 
-    def kernel_intercept(self, b: float, w: Array) -> float:
-        """The intercept of weights (k,) of single features as kernels have it, from that on columns as centred here."""
-        return b - float((self._off[self._ids] - self.problem.data.center[self._ids]) @ w)
+    def moved_by(self, ids: Integers, w: Array) -> float:
+        """What the intercept of weights of some features is larger by on the columns as they are centred here."""
+        return float((self._off[ids] - self.problem.data.center[ids]) @ w)
 
     def explore_all(
         self,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,6 @@ class LoneIteration(Iteration):
         self.is_wide = n < k
         self._ends = cut(np.arange(n + 1), count_of(n, k, n * k / LARGE))
         self.blocks = self._ends.size - 1
-        self._square = self._lower_square(self.A if self.is_wide else self.A.T)
         self._at: float | None = None
 
     def point_on_graph(self, s: ArrayState, kappa: Any) -> tuple[Any, Any]:
@@ -100,8 +100,10 @@ class LoneIteration(Iteration):
         run_each(put, self.blocks)
         return m
 
-    def _lower_square(self, B: Singles) -> Singles:
-        """The lower triangle of BB'."""
+    @cached_property
+    def _square(self) -> Singles:
+        """The lower triangle of A'A, or of AA': made by the first iteration, before which limits are heard."""
+        B: Singles = self.A if self.is_wide else self.A.T
         square = np.zeros((B.shape[0], B.shape[0]), np.float32)
         ends = cut(np.square(np.arange(B.shape[0] + 1)), self.blocks)
 
@@ -135,7 +137,7 @@ class LongRoot:
 
     def __init__(self, problem: Problem, alive: Integers, settings: BatchSettings) -> None:
         self.solver = ColumnsOnly(problem, alive, np.zeros(1, dtype=np.int8), settings=settings)
-        self.iteration, self.most = LoneIteration(self.solver), problem.M
+        self.iteration, self.alive, self.most = LoneIteration(self.solver), alive, problem.M
 
     def relaxed(self, states: States, must_stop: Callable[[], bool]) -> RelaxedRoot | None:
         """Relax it to `BatchSettings.near_root`; None where it does not come near in its iterations.
@@ -184,5 +186,6 @@ class LongRoot:
         """Where it is, with the weights themselves and the intercept as the kernels have them."""
         solver, root = self.solver, math.sqrt(self.solver.size)
         w = s.w[0].astype(float) * root
-        warm = WarmStart(w.astype(np.float32), solver.kernel_intercept(float(s.intercept[0, 0]), w), 0.5)
+        b = float(s.intercept[0, 0]) - solver.moved_by(self.alive, w)
+        warm = WarmStart(w.astype(np.float32), b, 0.5)
         return RelaxedRoot(s.best[0].astype(float) * solver.size, warm, s.sigma[0].astype(float), np.empty(0), used)

@@ -259,8 +259,8 @@ class RowsRelaxation:
     def begin_root(self, states: States) -> None:
         """Find what `solve_root` begins with, where that may pay: a limit from here on leaves its bound."""
         after = self.propagation(states)
-        is_interior = not (self._is_long or self._is_large)
-        if after.broken is None and is_interior and known_classifier_may_pay(self.problem, self.settings):
+        may_pay = not self._is_long and known_classifier_may_pay(self.problem, self.settings)
+        if after.broken is None and may_pay and not self._is_large:
             self._find_known(after.states)
 
     def _find_known(self, states: States) -> None:
