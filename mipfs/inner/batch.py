@@ -254,7 +254,8 @@ class Batch:
             X = np.vstack([X, self._ends_matrix])
         return self._spectrum(A), self._score_terms(X, np.asarray(block.center, dtype=float))
 
-    def _spectrum(self, A: Array) -> BatchMatrices:
+    @staticmethod
+    def _spectrum(A: Array) -> BatchMatrices:
         """The columns, and eigenvectors of the smaller of A'A and AA'; of large ones in float32, in half the time."""
         is_wide = A.shape[0] < A.shape[1]
         square: Any = A @ A.T if is_wide else A.T @ A

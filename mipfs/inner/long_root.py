@@ -20,10 +20,10 @@ from scipy import linalg
 from mipfs.inner.array_batch import AFTER, ArrayState, Iteration
 from mipfs.inner.batch import MOST_NUMBERS, Batch, RelaxedRoot, has_even_columns, is_long, takes
 from mipfs.inner.boolean_node import States, WarmStart
-from mipfs.kernels.batch_structures import BatchMatrices
+from mipfs.kernels.batch_structures import BatchMatrices, ScoreTerms
 from mipfs.kernels.propagation import FREE, INSIDE
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Integers
 from mipfs.plumbing.blocks import LARGE, count_of, cut, run_each
 from mipfs.problem import Problem
 from mipfs.settings import BatchSettings
@@ -48,11 +48,25 @@ def is_large(problem: Problem, count: int, settings: BatchSettings = BatchSettin
 
 
 class ColumnsOnly(Batch):
-    """Columns as the batch has them, without eigenvectors."""
+    """Columns as the batch has them, made in blocks that threads share, without eigenvectors, nor what scores take."""
 
-    def _spectrum(self, A: Array) -> BatchMatrices:
+    def _columns_and_spectrum(self) -> tuple[BatchMatrices, ScoreTerms]:
+        data, factor = self.problem.data, self._scale * math.sqrt(self.size)
+        values, off = data.block(self._ids).values, self._off[self._ids]
+        A, ends = np.empty(values.shape, np.float32), blocks_of(*values.shape)
+
+        def put(block: int) -> None:
+            own = slice(*ends[block : block + 2])
+            A[own] = (values[own] - off) * factor * data.y[own, None]
+
+        run_each(put, ends.size - 1)
         none = np.empty((0, 0), np.float32)
-        return BatchMatrices(A.astype(np.float32), none, none, none, none)
+        return BatchMatrices(A, none, none, none, none), self._score_terms(np.empty((0, off.size)), np.zeros(off.size))
+
+
+def blocks_of(n: int, k: int) -> Integers:
+    """Where the blocks of n rows of k columns begin and end."""
+    return cut(np.arange(n + 1), count_of(n, k, n * k / LARGE))
 
 
 class LoneIteration(Iteration):
@@ -65,9 +79,8 @@ class LoneIteration(Iteration):
         assert solver.loss.kernels is not None
         assert solver.loss.kernels.arrays is not None
         super().__init__(np, solver, solver.loss.kernels.arrays)
-        n, k = self.A.shape
-        self.is_wide = n < k
-        self._ends = cut(np.arange(n + 1), count_of(n, k, n * k / LARGE))
+        self.is_wide = self.A.shape[0] < self.A.shape[1]
+        self._ends = blocks_of(*self.A.shape)
         self.blocks = self._ends.size - 1
         self._at: float | None = None
 
