@@ -314,7 +314,7 @@ class Batch:
         settings = self.settings
         size = max(settings.least, min(settings.lanes, count // settings.units))
         # Of long data few nodes make two units: an iteration of ten lanes takes little longer than one of five.
-        return min(size, -(-count // 2)) if self.is_long else size
+        return min(size, max(1, -(-count // 2))) if self.is_long else size
 
     def intercept(self, solved: SolvedRelaxation) -> float:
         """The intercept of a solved relaxation, on the columns as they are centred here."""

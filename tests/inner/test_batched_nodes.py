@@ -305,6 +305,20 @@ def test_a_long_tree_ends_where_that_of_the_kernels_does(loss: str) -> None:
     assert mipfs.verify(one, data).accepted
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_best_single_feature_of_long_data_is_found_where_all_nodes_are_enumerated(loss: str) -> None:
+    data = dense(420, 400, 5)
+    problem = mipfs.Problem(data, M=1, C=0.1, loss=loss)
+    assert choose_relaxation(problem) == "batch"
+    result = mipfs.solve(problem, "branch", threads=1)
+    assert result.status is Status.OPTIMAL
+    # The labels are made of the first four.
+    alone = (mipfs.Instance.from_arrays(data.block().dense()[:, [j]], data.y) for j in range(4))
+    each = [mipfs.solve(mipfs.Problem(one, M=1, C=0.1, loss=loss), "branch").objective for one in alone]
+    assert result.objective == pytest.approx(min(each), rel=1e-4)
+    assert mipfs.verify(result, data).accepted
+
+
 def test_a_long_root_that_is_stopped_leaves_what_it_has() -> None:
     problem = mipfs.Problem(dense(420, 400, 4), M=4, C=1.0)
     relaxation = RowsRelaxation(problem, np.arange(400), lambda: True, NEVER, relax="batch")
