@@ -118,9 +118,10 @@ class PacedSearch:
             climb(supports, supports.pool, (run.settings.swaps.few,), self.settings.climbed)
 
     def after_root(self) -> None:
-        """Splice the support that the root points to, and the incumbent."""
+        """Splice the support that the root points to, and the incumbent, unless they are near the bound."""
         run, supports = self._tree.run, self._tree.supports
-        if supports.validator is None and not run.is_optimal:
+        is_near = relative_gap(run.objective, self._tree.bound) <= self.settings.spliced_gap
+        if supports.validator is None and not run.is_optimal and not is_near:
             for begin in (self._tree.pointed_to(), None):
                 supports.splice(begin, self.settings.spliced)
 

@@ -274,7 +274,8 @@ class SearchTree(TreeProof):
         before its turn.
         """
         settings, way = self.settings, cutoff - least
-        step = settings.level * max(abs(cutoff), way)
+        level = settings.level_early if self.relaxed_work < settings.early else settings.level
+        step = level * max(abs(cutoff), way)
         if self.per_node > settings.dear:
             step = min(step, way / settings.steps)
         return least + step if settings.near * abs(cutoff) < way < math.inf else cutoff

@@ -123,17 +123,19 @@ def test_nodes_come_as_from_a_heap(seed: int, in_file: bool, tmp_path: Path, mon
 
 
 @pytest.mark.parametrize(
-    ("bounds", "cutoff", "per_node", "count"),
+    ("bounds", "cutoff", "per_node", "work", "count"),
     [
-        ([0.0, 0.05, 0.1, 0.2, 0.9], 1.0, 0.2, 3),
-        ([0.0, 0.05, 0.1, 0.2, 0.9], 1.0, 0.8, 2),
-        ([10.0, 10.05, 10.1, 10.2, 10.9], 11.0, 0.0, 5),
-        ([-math.inf, 0.0, 1.0], 2.0, 0.0, 3),
-        ([0.0, 1.0], math.inf, 0.0, 2),
-        ([], 1.0, 0.0, 0),
+        ([0.0, 0.05, 0.1, 0.2, 0.9], 1.0, 0.2, 9.0, 3),
+        ([0.0, 0.05, 0.1, 0.2, 0.9], 1.0, 0.2, 0.5, 4),
+        ([0.0, 0.05, 0.1, 0.2, 0.9], 1.0, 0.8, 9.0, 2),
+        ([10.0, 10.05, 10.1, 10.2, 10.9], 11.0, 0.0, 9.0, 5),
+        ([-math.inf, 0.0, 1.0], 2.0, 0.0, 9.0, 3),
+        ([0.0, 1.0], math.inf, 0.0, 9.0, 2),
+        ([], 1.0, 0.0, 9.0, 0),
     ],
     ids=[
         "the least is far",
+        "and the tree has just begun",
         "and nodes are dear",
         "the least is near",
         "no bound yet",
@@ -142,13 +144,13 @@ def test_nodes_come_as_from_a_heap(seed: int, in_file: bool, tmp_path: Path, mon
     ],
 )
 def test_nodes_are_within_reach_where_they_lift_the_least_bound_or_it_is_near(
-    bounds: list[float], cutoff: float, per_node: float, count: int
+    bounds: list[float], cutoff: float, per_node: float, work: float, count: int
 ) -> None:
     warm, open_nodes = WarmStart(np.zeros(K, np.float32), 0.0, 0.0), NodeQueue()
     for place, bound in enumerate(bounds):
         open_nodes.extend(pack_open_node(np.full(K, FREE, np.int8), warm, bound, place, place))
-    settings = TreeSettings(level=0.1, near=0.1, dear=0.5, steps=20)
-    tree = SimpleNamespace(waiting=open_nodes, cutoff=cutoff, settings=settings, per_node=per_node)
+    settings = TreeSettings(level=0.1, early=1.0, level_early=0.2, near=0.1, dear=0.5, steps=20)
+    tree = SimpleNamespace(waiting=open_nodes, cutoff=cutoff, settings=settings, per_node=per_node, relaxed_work=work)
     tree.lifted_to = partial(SearchTree.lifted_to, tree)
     assert SearchTree.within_reach.fget(tree) == count  # type: ignore[attr-defined]
 
