@@ -51,7 +51,7 @@ DESIGN = (
     f"structural SVM on the M features that two_layer leaves (gap {GAP:g}, at most {STEPS} steps), `relaxed` the "
     "relaxation's own predictor on all features it uses, `fgm` the structural SVM on the features that FGM chooses "
     "for accuracy, `rfe` and `l1` those on the M features that SVM-RFE (squared hinge, a fifth of the features a "
-    "round) and the ℓ1-SVM leave, without intercepts too (rows of 29 November 2026, their claim was written "
+    "round) and the ℓ1-SVM leave, without intercepts too (added on 29 November 2026, their claim was written "
     "before), `all` the structural SVM on all features (SVM^perf). The paper's rule for C is the best test value "
     "of SVM^perf; here both that and each method's own best. That grid ends at its best value for F1, so that F1 is "
     "judged "

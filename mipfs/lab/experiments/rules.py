@@ -106,7 +106,7 @@ DESIGN = (
     f"{CARD_M} features, points from -{POINTS} to {POINTS}, logistic loss; `joint` proves features and points together "
     f"(at most {CARD_SECONDS:g} s), `two steps` are the best points for the proven features, `rounded` the weights of "
     "these features, in the units of the card's columns, as shares of the largest, rounded, with the best scale and "
-    f"intercept. *Parity* (with *budgets*, rows of 29 November 2026): {len(GROUPS)} columns of four sets part people "
+    f"intercept. *Parity* (with *budgets*, added on 29 November 2026): {len(GROUPS)} columns of four sets part people "
     "into those above its mean on the training rows and the others, and are no features; of the others at most "
     f"{PARITY_M} are selected, so that the mean scores of both on the training rows are at most {CLOSER:g} times as "
     "far apart as those of the best choice without parity (`free`, no rival). `exact` has parity as a row over the "
