@@ -15,8 +15,8 @@ structural loss has no intercept. Recall at 2P labels twice as many documents as
 and in testing.
 
 With F1 every class chose the largest C of its grid, 100 for the relaxation and 10 for SVM^perf, so that what is ahead
-here is no verdict on selecting for F1. Study `measures` has a larger one on four classes, where all features are ahead
-on average and the relaxations are cut off by its limit (`reports/studies/measures`: open).
+here is no verdict on selecting for F1. Study `measures` has a larger one on six classes, where all features are ahead
+on each and the relaxations are cut off by its limit (`reports/studies/measures`: not shown).
 
 Results are stored in reports/classes.jsonl class by class; what is stored is not measured again. The table is
 reports/classes.md. One process, one thread.

@@ -24,14 +24,13 @@ from mipfs.lab.experiments.tables import (
     percent,
     show_number,
 )
-from mipfs.lab.experiments.verdicts import OPEN, ClaimPart, judge_claim, no_worse, spread
+from mipfs.lab.experiments.verdicts import higher, judge_claim, lower, no_worse, spread
 from mipfs.plumbing.clock import cpu_clock
 from mipfs.problem import Problem
 from mipfs.report.blocks import ReportBlock, Table
 
 SIZES = (50, 250, 1000)
-ORDER = (250, 50, 1000)
-"""Of the parts of the claim. The paper's selection has 1,186 of 62,061 features, 1.9%: here M = 250 comes nearest."""
+"""The paper's selection has 1,186 of 62,061 features, 1.9%: here M = 250 comes nearest."""
 WEIGHTS = (1.0, 10.0, 100.0)
 """C in units of n/4."""
 GAPS = {"loose": 1e-2, "tight": 1e-4}
@@ -193,30 +192,36 @@ def claims(rows: Sequence[Row]) -> list[PaperClaim]:
     whole = choose_rows(loose, "all", None) if rows else {}
     if len(whole) < ENOUGH:
         return []
-    parts, few, by = list[ClaimPart](), list[ClaimPart](), list[str]()
-    for M in ORDER:
-        mine = {k: row for k, row in choose_rows(loose, "relaxed", M).items() if k in whole}
-        if mine:
-            found = _less_all(loose, "relaxed", M)
-            used = np.mean([row["size"] for row in mine.values()])
-            every = np.mean([whole[k]["size"] for k in mine])
-            part = no_worse(
-                f"M = {M}, {used:,.0f} of {every:,.0f} features used, is no worse than all, by class", found
-            )
-            (few if part.verdict == OPEN else parts).append(part)
-            by.append(f"M = {M} {percent(mean(list(mine.values()), 'training'), 0)}")
-    trained = percent(mean(list(whole.values()), "training"), 0)
+    by = {M: choose_rows(loose, "relaxed", M) for M in SIZES}
+    fewest, most = min(SIZES), max(SIZES)
+    both = [(by[most][k]["recall"], by[fewest][k]["recall"]) for k in by[most] if k in by[fewest]]
+    parts = [
+        lower(
+            f"recall at M = {fewest} less that of all, by class",
+            _less_all(loose, "relaxed", fewest),
+            less_is_better=False,
+        ),
+        higher(f"at M = {most} less that at M = {fewest}", both),
+        no_worse(f"at M = {most} it is no worse than all", _less_all(loose, "relaxed", most)),
+    ]
+    used = [
+        f"M = {M} {mean(list(rows.values()), 'size'):,.0f} features, {spread(_less_all(loose, 'relaxed', M))}, "
+        f"{percent(mean(list(rows.values()), 'training'), 0)} in training"
+        for M, rows in by.items()
+        if rows
+    ]
+    everything = list(whole.values())
     details = (
-        f"the relaxation's own predictor; SVM^perf reaches {100 * _mean_recall(whole):.1f}% on all features; recall in "
-        f"training: all {trained}, {', '.join(by)}; {_of_gap(rows)}; {PAPER}"
+        f"the relaxation's own predictor, less all: {'; '.join(used)}; SVM^perf reaches "
+        f"{100 * _mean_recall(whole):.1f}% on all {mean(everything, 'size'):,.0f} features, "
+        f"{percent(mean(everything, 'training'), 0)} in training; "
+        f"{_of_gap(rows)}; {PAPER}"
     )
-    if parts and few:
-        details = "; ".join([f"{part.said}: {part.figures} ({part.verdict})" for part in few] + [details])
     said = (
-        "A small number of features is enough for a comparable measure (Mao 2013, section 8.5), for recall among 2P "
-        "documents as well: 91.21 against 93.08 on News20"
+        "For recall among 2P documents a small number of features is poor, and more of them approach all features (Mao "
+        "2013, section 8.5, Figure 6; Table 2 has 91.21 against 93.08 on News20)"
     )
-    return [judge_claim(said, parts or few, details, TITLE)]
+    return [judge_claim(said, parts, details, TITLE)]
 
 
 def _of_gap(rows: Sequence[Row]) -> str:

@@ -21,7 +21,7 @@ from mipfs.lab.experiments.tables import (
     tabulate,
     with_error,
 )
-from mipfs.lab.experiments.verdicts import above_ratio, describe_pairs, higher, judge_claim, no_worse, spread
+from mipfs.lab.experiments.verdicts import ClaimPart, above_ratio, describe_pairs, higher, judge_claim, no_worse, spread
 from mipfs.report.blocks import ReportBlock
 
 CELL = ("part", "kind", "p", "data", "B", "seed", "C")
@@ -32,7 +32,9 @@ INFORMATIVE = 100
 """Features of the made data that matter."""
 COLUMNS = 1024
 """Of the made data, but for Figure 6's."""
-IMAGES = "usps"
+IMAGES, SEPARABLE = "usps", "wdbc_sklearn"
+"""The digits, and the one of the other sets that is close to linearly separable: the SVM on all features misses 3% of
+its samples, of ionosphere's 12%, of sonar's 23%."""
 INFORMATIVE_GROUPS = 25
 """Groups that matter, a quarter of the paper's."""
 SHOWN_GROUPS = 3 * INFORMATIVE_GROUPS // 2
@@ -226,21 +228,25 @@ def _claim_bias(rows: Sequence[Row]) -> PaperClaim:
 
 
 def _claim_products(rows: Sequence[Row]) -> PaperClaim:
-    """Digits against the other sets, over splits."""
-    parts, functions = [], []
+    """Digits, and the set of the others that is close to linearly separable; the rest is told beside."""
+    parts, functions, others = list[ClaimPart](), list[str](), list[str]()
     for (data,), some in group_rows(rows, "data").items():
         found = _pair_draws(some, "products", "features")
         if data == IMAGES:
             parts.append(higher(f"{data}: accuracy of products less that of features, by split, mean over B", found))
+        elif data == SEPARABLE:
+            words = f"{data}: features are no worse than products"
+            parts.append(no_worse(words, _pair_draws(some, "features", "products")))
         else:
-            parts.append(
-                no_worse(f"{data}: features are no worse than products", _pair_draws(some, "features", "products"))
-            )
+            others.append(f"{data} {spread(found)}")
         functions.append(f"{data} {spread(_pair_draws(some, 'functions', 'features'))}")
-    details = f"functions of features less features: {', '.join(functions)}"
+    details = (
+        f"products less features on sets that are not: {', '.join(others)}; functions of features less features: "
+        f"{', '.join(functions)}"
+    )
     said = (
         "Products improve images much (mnist38), and do nothing on two sets that are close to linearly separable (Tan "
-        "2014, Figure 14); here usps and three small sets"
+        "2014, Figure 14); here usps, and wdbc, which is"
     )
     return judge_claim(said, parts, details)
 

@@ -95,19 +95,30 @@ def test_a_claim_of_several_parts_says_which_of_them_hold() -> None:
     assert judge_claim("a", [one]).measured == "a is: 1 of 1"
 
 
-def test_the_published_loop_converged_where_it_ended_before_its_last_cut() -> None:
-    """And the stop is judged on it, not on one tree, which here would be refuted."""
-    cells = [{"n": 500, "p": p, "C": 0.25, "seed": seed, "M": 5} for p in (20, 50) for seed in range(6)]
+def test_the_published_loop_converges_where_it_has_its_proof_and_is_judged_where_it_was_stopped() -> None:
+    """One tree comes second: what is refuted of it, as here, refines the claim."""
+    cells = [
+        {"set": 4, "n": 500, "p": p, "C": C, "seed": seed, "M": 5}
+        for p in (20, 50)
+        for C in (0.25, 2.0)
+        for seed in range(6)
+    ]
     loop = [
-        {**cell, "method": "gbd-milp", "proven": False, "milps": 9 if cell["p"] == 20 else 250, "test_error": 0.1}
+        {**cell, "method": "gbd-milp", "proven": proven, "test_error": 0.1 if not proven else 0.9}
         for cell in cells
+        for proven in (cell["p"] == 20 and cell["C"] == 0.25,)
     ]
     loop += [{**cell, "method": "exact", "proven": True, "test_error": 0.1} for cell in cells]
     tree = [
-        {**cell, "method": name, "test_error": error, "proven_of_grid": 8, "grid": 8}
+        {**cell, "method": name, "test_error": error, "proven": name == "exact", "proven_of_grid": 8, "grid": 8}
         for cell in cells
+        if cell["C"] == 0.25
         for name, error in (("gbd-250", 0.2), ("exact", 0.1))
     ]
     assert _claim_converged(tree, loop).verdict == CONFIRMED
-    assert _claim_stopped(tree, loop).verdict == CONFIRMED
+    every = [{**row, "proven": row["p"] == 20} if row["method"] == "gbd-milp" else row for row in loop]
+    assert _claim_converged(tree, every).verdict == REFUTED
+    found = _claim_stopped(tree, loop)
+    assert found.verdict == REFINED
+    assert "the 18 of 24 fits that 250 cuts stop" in found.measured
     assert _claim_stopped(tree, loop[:3]).verdict == OPEN
