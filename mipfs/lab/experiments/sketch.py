@@ -57,7 +57,8 @@ DRAWN = ("leverage", "leverage-1", "approx-bss", "uniform")
 DESIGN = (
     "Table 1: 200 rows, 1000 features of which the first 40 or 50 matter, the last of them the most; 30 or 40 are "
     "chosen, in ten-fold cross-validation, for ten made data sets (the paper: repeated ten times on each); what is "
-    "judged is how many of the five features that are selected most often, over folds and draws, matter. Figures 1 "
+    "judged is how many of the five features that are selected most often, over folds and draws, matter (those that "
+    "are selected equally often share the last places). Figures 1 "
     f"to 3: TechTC-300 cannot be had; in its place ten pairs of classes of 20 Newsgroups, {DOCUMENTS} documents of "
     f"each class (seeded), words and pairs of words of at least {LEAST_DOCUMENTS} of these documents, tf-idf: 3,700 to "
     "6,300 columns where TechTC has 10,000 to 50,000; r = 300 and 500, ten folds, one repetition of them, five draws "

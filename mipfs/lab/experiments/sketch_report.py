@@ -283,7 +283,7 @@ def _claim_leverage(rows: Sequence[Row]) -> PaperClaim:
     ]
     said = (
         "Supervised leverage scores are comparable to BSS, and better than RRQR, LPSVM, all features and uniform draws "
-        "(Paul 2016, section 5.4)"
+        "(Paul 2016, section 5.3)"
     )
     known = [row for row in rows if row["supervised"]]
     means = ", ".join(f"{m} {percent(mean(of(known, method=m), 'error'), 1)}" for m in METHODS)
