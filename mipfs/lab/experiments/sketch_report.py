@@ -121,7 +121,11 @@ def _often_block(rows: Sequence[Row]) -> ReportBlock:
                     share = percent(mean(mine, "relevant"), 0)
                     lines.append([method, way, str(M), ", ".join(often), theirs, share])
     head = ["method", "", "relevant", "most often, on how many of the data sets", "paper", "of the five relevant"]
-    return Table(head, lines, "The five features that are selected most often, over folds and draws", left=5)
+    title = (
+        "The five features that are selected most often, over folds and draws; of those that are selected equally "
+        "often the first are shown, and all share the last places"
+    )
+    return Table(head, lines, title, left=5)
 
 
 def _errors_block(rows: Sequence[Row], by: str, said: str) -> ReportBlock:
